@@ -1,0 +1,1 @@
+"""From any input to a graph, in bounded memory."""

@@ -1,0 +1,282 @@
+"""From rows to a graph: read, number, distribute, sort, pack. Memory is bounded throughout.
+
+1. *Read*: rows go into a spool, ids as numbers (strings as hashes). Inputs that are cheap to repeat
+   and know their vertices (generators) are not copied: they are read again instead.
+2. *Number*: every id gets a vertex number, by descending degree unless told otherwise.
+3. *Distribute*: each row becomes a sort key for each direction; splitters from a sample of the rows
+   send keys to buckets, which wait in memory or, packed, on disk.
+4. *Sort and pack*: one bucket after another is sorted, rid of duplicates and cut into pages.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+
+from penstock.errors import OptionError
+from penstock.ingest.distribute import Distribution, distribute, sorted_lists
+from penstock.ingest.ids import HashCollisionError
+from penstock.ingest.numbering import Numbering, find_ids, number
+from penstock.ingest.options import BuildOptions, choose_page_bytes
+from penstock.ingest.plan import plan_sort
+from penstock.ingest.repack import repack
+from penstock.ingest.rows import UNLIMITED, ReadResult, SourceRows, check_columns, read_rows
+from penstock.ingest.sorting import SortSpec
+from penstock.progress import Progress, Silent
+from penstock.protocols import Source
+from penstock.store.banded import choose_bands
+from penstock.store.catalog import Catalog, DirectionStats
+from penstock.store.folder import GraphFolder, check_space
+from penstock.store.graph import Graph, open_graph
+from penstock.store.layout import Column, PageSpec, make_layout
+from penstock.store.memory import MemoryTarget
+from penstock.store.packer import Packer
+from penstock.types import Direction
+
+_SEEDS = 3
+
+
+def build(
+    source: Source,
+    target: Path | None,
+    options: BuildOptions,
+    progress: Progress | None = None,
+) -> Graph:
+    """Build a graph in a directory, or in memory if there is no target; returns it open."""
+    progress = progress or Silent()
+    check_columns(source)
+    _check_rules(source, options)
+    if options.num_vertices is not None:
+        if source.id_kind == "string":
+            raise OptionError("num_vertices: ids are strings; it needs ids 0 .. n-1")
+        source = replace(source, declared=range(options.num_vertices))
+    for seed in range(1, _SEEDS + 1):
+        try:
+            return _build_in(source, target, options, progress, seed)
+        except HashCollisionError:
+            if seed == _SEEDS:
+                raise
+    raise AssertionError
+
+
+def _build_in(
+    source: Source, target: Path | None, options: BuildOptions, progress: Progress, seed: int
+) -> Graph:
+    if target is None:
+        memory = MemoryTarget()
+        plain = replace(options, layout="banded")
+        catalog = _Build(source, plain, memory, None, progress, seed).run()
+        graph = memory.graph(catalog)
+        if options.layout == "banded":
+            return graph
+        memory = MemoryTarget()
+        return memory.graph(repack(graph, memory, options, progress))
+    with ExitStack() as stack:
+        folder = stack.enter_context(
+            GraphFolder(target, options.stripes, overwrite=options.overwrite)
+        )
+        scratch = folder.scratch
+        if options.tmpdir is not None:
+            scratch = folder.scratch_in(options.tmpdir)
+        if options.layout == "banded":
+            catalog = _Build(source, options, folder, scratch, progress, seed).run()
+        else:
+            # Physical ids need every vertex's place, and that every degree: so in two steps.
+            plain = replace(options, layout="banded", stripes=(), page_bytes=None)
+            draft = scratch / "draft"
+            with GraphFolder(draft, overwrite=False) as first:
+                first.commit(_Build(source, plain, first, first.scratch, progress, seed).run())
+            catalog = repack(open_graph(draft), folder, options, progress)
+        folder.commit(catalog)
+    return open_graph(target)
+
+
+def _check_rules(source: Source, options: BuildOptions) -> None:
+    if options.duplicates in ("min", "max", "sum") and source.weight is None:
+        raise OptionError(
+            f"duplicates: {options.duplicates!r} chooses by weight, and the graph has none; "
+            "pass weights=, or use keep, first or last"
+        )
+
+
+@dataclass(slots=True)
+class _Build:
+    """One build under way."""
+
+    source: Source
+    options: BuildOptions
+    target: GraphFolder | MemoryTarget
+    #: None: everything stays in memory.
+    scratch: Path | None
+    progress: Progress
+    seed: int
+
+    def run(self) -> Catalog:
+        options = self.options
+        read = self._read()
+        space = find_ids(
+            read, self.source.declared, self.target, self.scratch, options.memory, options.threads
+        )
+        numbering = number(
+            space,
+            drop_loops=options.self_loops == "drop",
+            by_degree=options.vertex_order == "degree",
+            lists_by_degree=(options.vertex_order, options.neighbour_order) == ("none", "degree"),
+            target=self.target,
+            budget=options.memory if self.scratch else UNLIMITED,
+            threads=options.threads,
+            progress=self.progress,
+            name=self.source.name,
+        )
+        del space
+        columns = self._column_types(read)
+        spec = self._page_spec(numbering, columns)
+        catalog = self._catalog(numbering, spec)
+        return self._lists(numbering, read, columns, spec, catalog)
+
+    def _read(self) -> ReadResult:
+        source = self.source
+        if source.cheap_to_repeat and source.declared is not None and source.id_kind == "int":
+            types = {k: v for k, v in source.columns.items() if v is not None}
+            if len(types) == len(source.columns):
+                return ReadResult(SourceRows(source), types, types)
+        return read_rows(
+            source, self.options.memory, self.options.threads, self.scratch, self.progress, self.seed
+        )
+
+    def _column_types(self, read: ReadResult) -> dict[str, np.dtype[Any]]:
+        types = dict(read.columns)
+        if self.options.duplicates == "sum" and self.source.weight is not None:
+            wide = np.int64 if types[self.source.weight].kind in "iu" else np.float64
+            types[self.source.weight] = np.dtype(wide)
+        return types
+
+    def _page_spec(self, numbering: Numbering, columns: dict[str, np.dtype[Any]]) -> PageSpec:
+        options = self.options
+        ascending = options.neighbour_order == "id" or (
+            options.neighbour_order == "degree" and options.vertex_order == "degree"
+        )
+        bands = choose_bands(numbering.num_vertices, ascending=ascending)
+        copies = 1 if options.directed else 2
+        row = 3 + sum(dtype.itemsize for dtype in columns.values())
+        return PageSpec(
+            "banded",
+            choose_page_bytes(options.page_bytes, copies * numbering.num_rows * row),
+            numbering.num_vertices,
+            tuple(Column(name, dtype.newbyteorder("<")) for name, dtype in columns.items()),
+            bands,
+        )
+
+    def _catalog(self, numbering: Numbering, spec: PageSpec) -> Catalog:
+        options = self.options
+        from penstock import __version__
+
+        rules = {"duplicates": options.duplicates, "self_loops": options.self_loops}
+        what = repr((
+            numbering.fingerprint, numbering.num_rows, spec, options.directed, rules,
+            options.vertex_order, options.neighbour_order,
+        ))  # fmt: skip
+        return Catalog(
+            tag=xxhash.xxh3_64_intdigest(what.encode()),
+            num_vertices=numbering.num_vertices,
+            num_edges=0,
+            directed=options.directed,
+            columns=spec.columns,
+            weight=self.source.weight,
+            vertex_order=options.vertex_order,
+            neighbour_order=options.neighbour_order,
+            rules={**rules, "self_loops_dropped": numbering.loops_dropped},
+            ids=numbering.spec,
+            order_file=numbering.order_file,
+            layout=spec.layout,
+            page_bytes=spec.page_bytes,
+            bands=spec.bands,
+            p=0,
+            q=0,
+            num_stripes=self.target.num_stripes,
+            directions={},
+            written_by=f"penstock {__version__}",
+        )
+
+    def _lists(
+        self,
+        numbering: Numbering,
+        read: ReadResult,
+        columns: dict[str, np.dtype[Any]],
+        spec: PageSpec,
+        catalog: Catalog,
+    ) -> Catalog:
+        """Sort and write every direction; the rows are used up, and so is the table."""
+        options = self.options
+        copies = 1 if options.directed else 2
+        sort_spec = SortSpec(
+            shift=max(1, (numbering.num_vertices - 1).bit_length()),
+            rule=options.duplicates,
+            columns=columns,
+            weight=self.source.weight,
+            input_order=options.neighbour_order == "input",
+            target_of=numbering.target_of,
+        )
+        plan = plan_sort(
+            options.memory if self.scratch else UNLIMITED,
+            options.threads,
+            len(numbering.table) + 2 * len(numbering.target_table),
+            copies * numbering.num_rows,
+            sort_spec.column_bytes,
+            max_rows=numbering.max_chunk_rows,
+        )
+        numbering.rows.shrink(plan.spool_bytes)
+        wanted = options.stored_directions()
+        again = isinstance(numbering.rows, SourceRows)
+        passes = [(d,) for d in wanted] if again else [wanted]
+        self._check_space(plan, len(passes[0]), copies * numbering.num_rows, sort_spec)
+        loops = 0
+        for number_, group in enumerate(passes):
+            last = number_ == len(passes) - 1
+            distributions = distribute(
+                numbering, group, sort_spec, plan, mirrored=not options.directed,
+                drop_loops=options.self_loops == "drop", threads=options.threads,
+                scratch=self.scratch, progress=self.progress, take=last,
+            )  # fmt: skip
+            for direction in group:
+                stats, loops = self._write(direction, distributions.pop(direction), sort_spec,
+                                           spec, catalog, plan.bucket_rows)  # fmt: skip
+                catalog.directions[direction] = stats
+        stored = catalog.directions[wanted[0]].num_edges
+        num_edges = stored if options.directed else (stored + loops) // 2
+        rules = dict(catalog.rules)
+        rules["duplicates_dropped"] = numbering.num_rows - numbering.loops_dropped - num_edges
+        return replace(catalog, num_edges=num_edges, rules=rules)
+
+    def _check_space(self, plan: Any, directions: int, rows: int, spec: SortSpec) -> None:
+        row = (2 * spec.shift + 7) // 8 + spec.column_bytes
+        if self.scratch is not None:
+            on_disk = max(0, directions * rows * row - plan.bucket_bytes)
+            check_space(self.scratch, on_disk + rows, "sorting the edges")
+
+    def _write(
+        self, direction: Direction, distribution: Distribution, sort_spec: SortSpec,
+        spec: PageSpec, catalog: Catalog, limit: int,
+    ) -> tuple[DirectionStats, int]:  # fmt: skip
+        self.progress.start(f"writing {direction}-lists", distribution.num_rows, "edges")
+        packer = Packer(
+            spec,
+            make_layout(spec),
+            direction,
+            catalog.tag,
+            self.target.page_sink(direction),
+            self.target.array_writer(f"{direction}.degrees.npy", np.uint32, spec.num_vertices),
+        )
+        loops = 0
+        for part, rows, found in sorted_lists(distribution, sort_spec, limit, self.options.threads):
+            packer.add(part)
+            loops += found
+            self.progress.advance(rows)
+        table, stats = packer.finish()
+        self.target.save(f"{direction}.pages.npy", table)
+        return stats, loops

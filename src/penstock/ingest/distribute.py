@@ -1,0 +1,209 @@
+"""Sending rows to buckets by their sort keys, and taking the buckets back one by one, sorted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from penstock.errors import BudgetError
+from penstock.ingest.numbering import Numbering
+from penstock.ingest.plan import SortPlan
+from penstock.ingest.sorting import (
+    Buckets,
+    Rows,
+    SortSpec,
+    load_rows,
+    make_buckets,
+    make_keys,
+    reduce_rows,
+    scatter,
+    to_adjacency,
+)
+from penstock.ingest.spill import Spill
+from penstock.ingest.spool import IntChunk
+from penstock.parallel import ordered_map
+from penstock.progress import Progress
+from penstock.types import U8, U32, U64, Adjacency, Direction
+
+
+@dataclass(slots=True)
+class Distribution:
+    """The rows of one direction, in buckets."""
+
+    buckets: Buckets
+    spill: Spill
+    num_rows: int = 0
+
+
+def distribute(
+    numbering: Numbering, directions: tuple[Direction, ...], spec: SortSpec, plan: SortPlan, *,
+    mirrored: bool, drop_loops: bool, threads: int, scratch: Path | None, progress: Progress,
+    take: bool,
+) -> dict[Direction, Distribution]:  # fmt: skip
+    """Go through all rows once, and put them into the buckets of each direction.
+
+    With ``take`` the rows are used up, and the numbering's table is given back to the system.
+    """
+    first = np.uint64(numbering.first_id)
+    copies = 2 if mirrored else 1
+
+    def keys_of(chunk: IntChunk, direction: Direction, *, track: bool) -> tuple[U64, U32]:
+        src, dst = (chunk.src, chunk.dst) if direction == "out" else (chunk.dst, chunk.src)
+        keys: U64 = np.empty(copies * len(chunk), np.uint64)
+        rows: U32 = np.empty(len(keys) if track else 0, np.uint32)
+        count = make_keys(
+            src, dst, numbering.table, numbering.target_table, first, spec.shift, mirrored,
+            drop_loops, keys, rows,
+        )  # fmt: skip
+        return keys[:count], rows[:count]
+
+    stop = numbering.num_vertices << spec.shift
+    align = spec.shift if spec.input_order else 0
+    found: dict[Direction, Distribution] = {}
+    for direction in directions:
+        samples, _ = keys_of(numbering.samples, direction, track=False)
+        buckets = make_buckets(samples, plan.num_buckets, 0, stop, align)
+        folder = scratch and scratch / f"buckets.{direction}"
+        found[direction] = Distribution(
+            buckets, Spill(folder, plan.bucket_bytes // len(directions))
+        )
+
+    def divide(piece: Any) -> tuple[int, dict[Direction, tuple[int, list[tuple[int, list[U8]]]]]]:
+        chunk = numbering.rows.load(piece)
+        columns = [
+            np.ascontiguousarray(chunk.columns[name], dtype) for name, dtype in spec.columns.items()
+        ]
+        out = {}
+        for direction in directions:
+            keys, rows = keys_of(chunk, direction, track=bool(columns))
+            out[direction] = (len(keys), scatter(keys, rows, columns, found[direction].buckets))
+        return len(chunk), out
+
+    progress.start("distributing", numbering.num_rows, "edges")
+    for rows, parts in ordered_map(divide, numbering.rows.pieces(take=take), threads):
+        for direction, (count, blocks) in parts.items():
+            found[direction].num_rows += count
+            for bucket, arrays in blocks:
+                block = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+                found[direction].spill.append(bucket, block)
+        progress.advance(rows)
+    if take:
+        numbering.table = np.empty(0, np.uint32)
+    return found
+
+
+def sorted_lists(
+    distribution: Distribution, spec: SortSpec, limit: int, threads: int
+) -> Iterator[tuple[Adjacency, int, int]]:
+    """All lists in vertex order, a bucket at a time: (lists, rows they came from, self-loops)."""
+
+    def finish(rows: Rows | tuple[int, int, list[U8]]) -> tuple[Adjacency, int, int]:
+        if not isinstance(rows, Rows):
+            low, stop, blocks = rows
+            rows = load_rows(blocks, low, stop, spec)
+        count = len(rows.keys)
+        reduced, origin = reduce_rows(rows, spec)
+        lists, loops = to_adjacency(reduced, origin, spec)
+        return lists, count, loops
+
+    def pieces() -> Iterator[Rows | tuple[int, int, list[U8]]]:
+        for bucket in range(len(distribution.buckets.lows)):
+            low, stop = distribution.buckets.range_of(bucket)
+            yield from _pieces(distribution.spill, bucket, low, stop, spec, limit)
+
+    return ordered_map(finish, pieces(), threads)
+
+
+def _pieces(
+    spill: Spill, bucket: int, low: int, stop: int, spec: SortSpec, limit: int
+) -> Iterator[Rows | tuple[int, int, list[U8]]]:
+    """A bucket, or what it must be divided into because it is too large to sort at once."""
+    size = _row_bytes(low, stop, spec)
+    if spill.num_bytes(bucket) // size <= 2 * limit:
+        yield low, stop, list(spill.read(bucket, take=True))
+        return
+    # First see whether duplicates make it small: reduce it a part at a time.
+    reduced: list[Rows] = []
+    smallest, largest = stop, low
+    for rows in _batches(spill, bucket, low, stop, spec, limit, take=False):
+        if len(rows.keys):
+            smallest = min(smallest, low + int(rows.keys.min()))
+            largest = max(largest, low + int(rows.keys.max()))
+        if spec.rule != "keep" and not spec.input_order:
+            reduced.append(reduce_rows(rows, spec)[0])
+            if sum(len(each.keys) for each in reduced) > limit:
+                reduced = [_joined(reduced, spec)]
+                if len(reduced[0].keys) > limit:
+                    break
+    else:
+        if reduced:
+            spill.drop(bucket)
+            yield _joined(reduced, spec)
+            return
+    del reduced
+    if smallest == largest and spec.rule == "keep":
+        # Many copies of one edge: in order as they are.
+        yield from _batches(spill, bucket, low, stop, spec, limit, take=True)
+        return
+    yield from _divided(spill, bucket, low, stop, spec, limit)
+
+
+def _divided(
+    spill: Spill, bucket: int, low: int, stop: int, spec: SortSpec, limit: int
+) -> Iterator[Rows | tuple[int, int, list[U8]]]:
+    """Send the rows of a bucket to buckets of its own, and take those."""
+    samples = []
+    count = 0
+    for rows in _batches(spill, bucket, low, stop, spec, limit, take=False):
+        samples.append(rows.keys[:: max(1, limit // 4096)] + np.uint64(low))
+        count += len(rows.keys)
+    align = spec.shift if spec.input_order else 0
+    inner = make_buckets(np.concatenate(samples), -(-count // limit), low, stop, align)
+    if len(inner.lows) == 1:
+        raise BudgetError(
+            f"one vertex has {count:,} edges, too many to sort within the memory allowed: "
+            "give more memory"
+        )
+    below = spill.sibling(bucket)
+    for rows in _batches(spill, bucket, low, stop, spec, limit, take=True):
+        order: U32 = np.arange(len(rows.keys), dtype=np.uint32)
+        keys = rows.keys + np.uint64(low)
+        for b, arrays in scatter(keys, order, list(rows.columns.values()), inner):
+            below.append(b, np.concatenate(arrays))
+    for b in range(len(inner.lows)):
+        yield from _pieces(below, b, *inner.range_of(b), spec, limit)
+
+
+def _row_bytes(low: int, stop: int, spec: SortSpec) -> int:
+    from penstock.ingest.packing import width_of
+
+    return width_of(stop - low - 1) + spec.column_bytes
+
+
+def _batches(
+    spill: Spill, bucket: int, low: int, stop: int, spec: SortSpec, limit: int, *, take: bool
+) -> Iterator[Rows]:
+    """The rows of a bucket in input order, at most about ``limit`` at a time."""
+    size = _row_bytes(low, stop, spec)
+    held: list[U8] = []
+    count = 0
+    for block in spill.read(bucket, take=take, at_once=limit * size):
+        held.append(block)
+        count += len(block) // size
+        if count >= limit:
+            yield load_rows(held, low, stop, spec)
+            held, count = [], 0
+    if held:
+        yield load_rows(held, low, stop, spec)
+
+
+def _joined(parts: list[Rows], spec: SortSpec) -> Rows:
+    keys = np.concatenate([part.keys for part in parts])
+    columns = {
+        name: np.concatenate([part.columns[name] for part in parts]) for name in spec.columns
+    }
+    return reduce_rows(Rows(parts[0].low, parts[0].stop, keys, columns), spec)[0]

@@ -1,0 +1,239 @@
+"""The bytes of a file, whether or not it is compressed, in blocks that end where a line ends."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from penstock.config import format_bytes
+from penstock.errors import InputError, InputNotFoundError
+from penstock.types import U8
+
+#: Suffixes that may follow the one that names the format.
+COMPRESSED = (".gz", ".zst")
+
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_BOM = b"\xef\xbb\xbf"
+_PIECE = 1 << 16
+#: A line may have that many bytes, or that many blocks if this is more.
+_LONGEST_LINE, _LONGEST_BLOCKS = 64 << 20, 4
+
+
+def format_suffix(path: str) -> str:
+    """The suffix that names the format: lower case, that of a compression taken off.
+
+    >>> format_suffix("data/Web.TXT.gz")
+    '.txt'
+    """
+    stem, suffix = os.path.splitext(path.lower())
+    return os.path.splitext(stem)[1] if suffix in COMPRESSED else suffix
+
+
+def is_compressed(path: str) -> bool:
+    """Whether the name says so."""
+    return path.lower().endswith(COMPRESSED)
+
+
+def open_error(path: str, error: OSError) -> InputError | InputNotFoundError:
+    """What to raise when a file cannot be opened."""
+    if isinstance(error, FileNotFoundError):
+        return InputNotFoundError(f"{path}: there is no such file")
+    return InputError(f"{path}: cannot be read: {error.strerror or error}")
+
+
+class ByteStream:
+    """A file as it is after decompression (gzip with any number of members, zstd), in order."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._failures: tuple[type[Exception], ...] = (OSError, EOFError, zlib.error)
+        try:
+            self._file: Any = open(path, "rb", buffering=0)
+            magic = self._file.read(4)
+            self._file.seek(0)
+        except OSError as error:
+            raise open_error(path, error) from None
+        self._reader: Any = self._file
+        self.plain = False
+        if magic[:2] == _GZIP:
+            self._reader = gzip.GzipFile(fileobj=self._file, mode="rb")
+        elif magic == _ZSTD:
+            import pyarrow as pa
+
+            self._failures += (pa.ArrowException,)
+            self._file.close()
+            self._file = pa.OSFile(path)
+            self._reader = pa.CompressedInputStream(self._file, "zstd")
+        elif is_compressed(path):
+            self.close()
+            raise InputError(
+                f"{path}: the name says it is compressed, but it does not begin like it; "
+                "give it a name without that suffix, or fetch it again"
+            )
+        else:
+            self.plain = True
+
+    def readinto(self, buffer: memoryview) -> int:
+        """Fill the buffer; fewer bytes only if the file ends."""
+        done = 0
+        try:
+            while done < len(buffer):
+                got = self._reader.readinto(buffer[done:])
+                if not got:
+                    break
+                done += got
+        except self._failures as error:
+            what = "cannot be read" if self.plain else "cannot be decompressed"
+            raise InputError(
+                f"{self.path}: {what} ({error}); the file is damaged or cut short"
+            ) from None
+        return done
+
+    def read_array(self, dtype: Any, count: int) -> Any:
+        """Read ``count`` binary values; an InputError if there are fewer."""
+        array = np.empty(count, dtype)
+        view = memoryview(array.view(np.uint8).reshape(-1)) if count else memoryview(b"")
+        if self.readinto(view) < len(view):
+            raise InputError(f"{self.path}: the file ends too early; fetch or write it again")
+        return array
+
+    def skip(self, count: int) -> None:
+        """Pass over ``count`` bytes."""
+        if self.plain:
+            self._file.seek(count, os.SEEK_CUR)
+            return
+        scratch = memoryview(bytearray(min(count, _PIECE)))
+        while count > 0:
+            got = self.readinto(scratch[:count])
+            if got == 0:
+                return
+            count -= got
+
+    def position(self) -> int:
+        """How many bytes of the file on disk have been used."""
+        return int(self._file.tell())
+
+    def close(self) -> None:
+        """Give the file back."""
+        if self._reader is not self._file:
+            self._reader.close()
+        self._file.close()
+
+    def __enter__(self) -> ByteStream:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def file_size(path: str) -> int:
+    """Bytes on disk."""
+    try:
+        return os.stat(path).st_size
+    except OSError as error:
+        raise open_error(path, error) from None
+
+
+def looks_like_text(sample: bytes) -> bool:
+    """Whether bytes can be text: no NUL, and not full of what UTF-8 does not have."""
+    if b"\0" in sample:
+        return False
+    broken = sample.decode("utf-8", "replace").count("\ufffd")
+    return broken * 10 <= len(sample) * 3
+
+
+def read_sample(path: str, count: int = _PIECE) -> bytes:
+    """The first bytes of a file, after decompression."""
+    with ByteStream(path) as stream:
+        buffer = bytearray(count)
+        return bytes(buffer[: stream.readinto(memoryview(buffer))])
+
+
+def require_text(path: str) -> None:
+    """Raise an InputError if a file begins like something other than text."""
+    sample = read_sample(path)
+    if not looks_like_text(sample):
+        unicode16 = " (it may be UTF-16: convert it to UTF-8)" * sample.startswith(
+            (b"\xff\xfe", b"\xfe\xff")
+        )
+        raise InputError(f"{path}: this is not a text file{unicode16}; pass format= to say what it is")
+    if b"\r" in sample and b"\n" not in sample and b"\r" in sample.rstrip(b"\r"):
+        raise InputError(f"{path}: lines end in CR alone; convert them to end in LF")
+
+
+def text_lines(path: str) -> Iterator[bytes]:
+    """The lines of a text file one by one, without their ends: for headers, not for bodies."""
+    require_text(path)
+    with ByteStream(path) as stream:
+        piece = bytearray(_PIECE)
+        rest = b""
+        first = True
+        while got := stream.readinto(memoryview(piece)):
+            data = rest + piece[:got]
+            data = data.removeprefix(_BOM) if first else data
+            first = False
+            *lines, rest = data.split(b"\n")
+            for line in lines:
+                yield line.removesuffix(b"\r")
+            if len(rest) > _LONGEST_LINE:
+                raise _too_long(path, len(rest))
+        if rest:
+            yield rest.removesuffix(b"\r")
+
+
+def _too_long(path: str, length: int) -> InputError:
+    return InputError(
+        f"{path}: a line has more than {format_bytes(length)}; "
+        "is this a text file with one edge on each line?"
+    )
+
+
+def _last_of(buffer: U8, ends: bytes) -> int:
+    """Where the last of some bytes is, or -1."""
+    stop = len(buffer)
+    while stop > 0:
+        start = max(0, stop - 4096)
+        piece = buffer[start:stop].tobytes()
+        found = max(piece.rfind(end) for end in ends)
+        if found >= 0:
+            return start + found
+        stop = start
+    return -1
+
+
+def blocks(stream: ByteStream, block_bytes: int, within_lines: bytes = b"") -> Iterator[U8]:
+    """Cut a stream after the last newline of each block; the arrays are the caller's to keep.
+
+    A longer line makes a longer block, unless ``within_lines`` has bytes to cut after instead.
+    """
+    longest = max(_LONGEST_LINE, _LONGEST_BLOCKS * block_bytes)
+    carry = np.empty(0, np.uint8)
+    size, skip = block_bytes, len(_BOM)
+    while True:
+        buffer = np.empty(size, np.uint8)
+        buffer[: len(carry)] = carry
+        used = len(carry) + stream.readinto(memoryview(buffer)[len(carry) :])
+        cut = used
+        if used == size:
+            cut = _last_of(buffer, b"\n") + 1
+            if cut == 0 and within_lines:
+                cut = _last_of(buffer, within_lines) + 1
+            if cut == 0:
+                if size >= longest:
+                    raise _too_long(stream.path, size)
+                carry, size = buffer, min(2 * size, longest)
+                continue
+        start = skip if skip and buffer[: min(skip, used)].tobytes() == _BOM else 0
+        if cut > start:
+            yield buffer[start:cut]
+        if used < size:
+            return
+        carry, size, skip = buffer[cut:], max(block_bytes, used - cut + 1), 0

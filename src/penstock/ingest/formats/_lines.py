@@ -1,0 +1,270 @@
+"""Text files of rows: blocks of lines are parsed on several threads and come out in order.
+
+Line numbers are counted in the end, when the blocks are in order again; until then a bad line is
+known by its place within its block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+
+from penstock.errors import ParseError
+from penstock.ingest.formats._bytes import ByteStream, blocks
+from penstock.ingest.formats._columns import Columns
+from penstock.ingest.formats._tables import Out, Rules, powers_of_ten
+from penstock.parallel import ordered_map
+from penstock.protocols import BadLines, ReadOptions
+from penstock.types import I64, U8, U64, Array, EdgeChunk, Names
+
+_EXAMPLES = 5
+_OPEN_NUMBERS = 4096
+_SHOWN = 60
+_ALL_IDS = (0, 2**64 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the rows of one file are to be read."""
+
+    path: str
+    #: Without a target only the source is read (a list of vertices).
+    columns: Columns
+    #: One byte, or empty for runs of blanks.
+    separator: bytes = b""
+    names: bool = False
+    comment: bytes = b"#%"
+    #: Lines to pass over.
+    skip_lines: int = 0
+    #: The ids that may occur, both ends included.
+    id_range: tuple[int, int] = _ALL_IDS
+    #: What the first column must be; other columns count as if it were not there.
+    tag: bytes = b""
+    #: Advice to add to messages about fields that are not what they should be.
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    layout: Layout
+    data: U8
+    #: Lines of the file just before ``data`` that were passed over.
+    skipped: int
+    stored_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Bad:
+    line: int
+    code: int
+    column: int
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    block: _Block
+    chunk: EdgeChunk
+    lines: int
+    num_bad: int
+    bad: list[_Bad] = field(default_factory=list)
+
+
+@cache
+def _powers() -> U64:
+    return powers_of_ten()
+
+
+def _roles(layout: Layout) -> I64:
+    from penstock.ingest.formats import _scan
+
+    columns = layout.columns
+    first = 1 if layout.tag else 0
+    roles = np.zeros(first + 1 + max(columns.source, columns.target, *columns.values, 0), np.int64)
+    if layout.tag:
+        roles[0] = _scan.TAG
+    if columns.target >= 0:
+        roles[first + columns.target] = _scan.TARGET
+    roles[first + columns.source] = _scan.SOURCE
+    for i, position in enumerate(columns.values):
+        roles[first + position] = _scan.VALUE + i
+    return roles
+
+
+def _read_blocks(layouts: Iterable[Layout], options: ReadOptions) -> Iterator[_Block]:
+    from penstock.ingest.formats import _passes
+
+    for layout in layouts:
+        to_skip = layout.skip_lines
+        before = 0
+        with ByteStream(layout.path) as stream:
+            for data in blocks(stream, options.block_bytes):
+                skipped = start = 0
+                if to_skip > 0:
+                    start, skipped = _passes.after_lines(data, to_skip)
+                    to_skip -= skipped
+                    if to_skip > 0:
+                        start = len(data)
+                position = stream.position()
+                yield _Block(layout, data[start:], skipped, position - before)
+                before = position
+
+
+def _parse(block: _Block, options: ReadOptions) -> _Parsed:
+    from penstock.ingest.formats import _passes, _scan
+
+    layout, data = block.layout, block.data
+    columns = layout.columns
+    lines = _passes.count_lines(data)
+    capacity = lines + 1
+    out = Out(
+        ids=np.empty((2, capacity), np.uint64),
+        lengths=np.empty((2, capacity if layout.names else 0), np.int64),
+        values=np.empty((len(columns.values), capacity), np.float64),
+        state=np.zeros(3, np.int64),
+        open=np.empty((_OPEN_NUMBERS, 4), np.int64),
+        bad=np.empty((_EXAMPLES, 3), np.int64),
+    )
+    rules = Rules(
+        separator=ord(layout.separator or b"\0"),
+        tag=ord(layout.tag or b"\0"),
+        names=layout.names,
+        num_weights=int(columns.has_weight),
+        skip_bad=options.on_bad_line == "skip",
+        low=np.uint64(layout.id_range[0]),
+        high=np.uint64(layout.id_range[1]),
+    )
+    comment = np.zeros(256, np.bool_)
+    comment[list(layout.comment)] = True
+    roles = _roles(layout)
+    at = 0
+    while at < len(data):
+        at = _scan.scan_rows(data, at, rules, comment, roles, _powers(), out)
+        for value, row, start, stop in out.open[: out.state[1]].tolist():
+            out.values[value, row] = float(data[start:stop].tobytes())
+        out.state[1] = 0
+    num_bad = int(out.state[2])
+    bad = [_locate(data, *where) for where in out.bad[:num_bad].tolist()]
+    return _Parsed(block, _chunk(layout, data, out), lines, num_bad, bad)
+
+
+def _chunk(layout: Layout, data: U8, out: Out) -> EdgeChunk:
+    rows = int(out.state[0])
+    source: U64 | Names = out.ids[0, :rows]
+    target: U64 | Names = out.ids[1, :rows]
+    if layout.names:
+        source = Names(data, out.ids[0, :rows].view(np.int64), out.lengths[0, :rows])
+        target = Names(data, out.ids[1, :rows].view(np.int64), out.lengths[1, :rows])
+    if layout.columns.target < 0:
+        target = source
+    columns = {name: out.values[i, :rows] for i, name in enumerate(layout.columns.names)}
+    return EdgeChunk(source, target, columns)
+
+
+def _locate(data: U8, start: int, code: int, column: int) -> _Bad:
+    from penstock.ingest.formats import _passes
+
+    text = data[start : start + 4 * _SHOWN].tobytes().split(b"\n")[0].removesuffix(b"\r")
+    return _Bad(_passes.count_lines(data[:start]), code, column, text)
+
+
+def shown(text: bytes) -> str:
+    """A piece of a file as a message may show it.
+
+    >>> shown(b"1\\t2")
+    "'1\\\\t2'"
+    """
+    words = text.decode("utf-8", "backslashreplace")
+    return repr(words if len(words) <= _SHOWN else words[: _SHOWN - 3] + "...")
+
+
+def _expected(layout: Layout, bad: _Bad) -> str:
+    from penstock.ingest.formats import _scan
+
+    role = int(_roles(layout)[bad.column])
+    id_words = "a source id" if role == _scan.SOURCE else "a target id"
+    value_words = f"a number in column {bad.column + 1}"
+    if role >= _scan.VALUE:
+        value_words += f" ({layout.columns.names[role - _scan.VALUE]!r})"
+    low, high = layout.id_range
+    as_string = "pass ids='string' (--ids string) if ids may be like that"
+    count = f"{len(_roles(layout))} columns"
+    words = {
+        _scan.NOT_INTEGER: f"{id_words} that is an integer in column {bad.column + 1}{layout.hint}",
+        _scan.NEGATIVE: f"{id_words} that is not negative; {as_string}",
+        _scan.TOO_LARGE: f"{id_words} below 2**64; {as_string}",
+        _scan.OUT_OF_RANGE: f"{id_words} from {low} to {high}",
+        _scan.NO_ID: f"{id_words} in column {bad.column + 1}, which is empty",
+        _scan.NOT_UTF8: f"{id_words} in UTF-8",
+        _scan.TOO_FEW: f"at least {count} separated by {_separator_words(layout)}{layout.hint}",
+        _scan.NOT_NUMBER: value_words,
+        _scan.NO_WEIGHT: f"{value_words}, not nan or nothing, because it is the weight",
+        _scan.QUOTING: 'a closing double quote (") at the end of a field, on the same line',
+        _scan.WRONG_TAG: f"a line that begins with {layout.tag.decode()!r}",
+    }
+    return words[bad.code]
+
+
+def _separator_words(layout: Layout) -> str:
+    return repr(layout.separator.decode()) if layout.separator else "white space"
+
+
+def _message(parsed: _Parsed, bad: _Bad, line: int) -> str:
+    layout = parsed.block.layout
+    return (
+        f"{layout.path}:{line + bad.line}: found {shown(bad.text)}, "
+        f"expected {_expected(layout, bad)}"
+    )
+
+
+def read_rows(
+    layouts: Iterable[Layout],
+    options: ReadOptions,
+    bad_lines: BadLines,
+    advance: Callable[[float], None],
+) -> Iterator[EdgeChunk]:
+    """Yield the rows of one file after the other. A bad line raises ParseError, or is counted."""
+    bad_lines.count = 0
+    bad_lines.examples.clear()
+    path: str | None = None
+    line = 1
+    pieces = _read_blocks(layouts, options)
+    with closing(pieces):
+        for parsed in ordered_map(lambda block: _parse(block, options), pieces, options.threads):
+            if parsed.block.layout.path != path:
+                path, line = parsed.block.layout.path, 1
+            line += parsed.block.skipped
+            if parsed.num_bad:
+                messages = [_message(parsed, bad, line) for bad in parsed.bad]
+                if options.on_bad_line == "error":
+                    raise ParseError(
+                        f"{messages[0]} (or pass on_bad_line='skip', --on-bad-line skip, "
+                        "to leave such lines out)"
+                    )
+                bad_lines.count += parsed.num_bad
+                bad_lines.examples += messages[: _EXAMPLES - len(bad_lines.examples)]
+            line += parsed.lines
+            yield from split(parsed.chunk, options.chunk_rows)
+            advance(parsed.block.stored_bytes)
+
+
+def split(chunk: EdgeChunk, rows: int) -> Iterator[EdgeChunk]:
+    """Cut a chunk into chunks of at most ``rows``; none if it is empty."""
+    if len(chunk) <= rows:
+        if len(chunk):
+            yield chunk
+        return
+    for start in range(0, len(chunk), rows):
+        part = slice(start, start + rows)
+        columns: dict[str, Array] = {name: a[part] for name, a in chunk.columns.items()}
+        yield EdgeChunk(_part(chunk.src, part), _part(chunk.dst, part), columns)
+
+
+def _part(ids: U64 | Names, part: slice) -> U64 | Names:
+    if isinstance(ids, Names):
+        return Names(ids.data, ids.start[part], ids.length[part])
+    return ids[part]

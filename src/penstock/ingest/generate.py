@@ -1,0 +1,170 @@
+"""Graphs made from numbers: the same seed gives the same graph, whatever the threads and chunks.
+
+Every edge is a function of the seed and its own index, so edges can be made in any order, in any
+pieces, and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from penstock.errors import OptionError
+from penstock.jit import inlined, kernel
+from penstock.parallel import ordered_map
+from penstock.protocols import Source
+from penstock.types import MAX_VERTICES, U64, EdgeChunk
+
+#: Rows made at a time; changes nothing but memory and speed.
+CHUNK_ROWS = 1 << 19
+#: Graph500's probabilities.
+GRAPH500 = (0.57, 0.19, 0.19, 0.05)
+
+
+@inlined
+def _mix(x):  # type: ignore[no-untyped-def]
+    """The finaliser of SplitMix64: every bit of the input moves every bit of the output."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@inlined
+def _shuffled(v, scale, seed):  # type: ignore[no-untyped-def]
+    """A permutation of 0 .. 2**scale - 1 made of odd multiplications and shifts."""
+    mask = (np.uint64(1) << np.uint64(scale)) - np.uint64(1)
+    half = np.uint64((scale + 1) // 2)
+    for k in range(3):
+        odd = _mix(seed + np.uint64(k)) | np.uint64(1)
+        v = (v * odd) & mask
+        v ^= v >> half
+    return v
+
+
+@kernel
+def _rmat(first, scale, seed, ab, a_share, c_share, shuffle, src, dst):  # type: ignore[no-untyped-def]
+    """Edges ``first`` and on. A level takes 32 random bits: 16 choose the row, 16 the column."""
+    gold = np.uint64(0x9E3779B97F4A7C15)
+    for i in range(len(src)):
+        state = _mix(seed ^ ((np.uint64(first + i) + np.uint64(1)) * gold))
+        u = np.uint64(0)
+        v = np.uint64(0)
+        word = np.uint64(0)
+        for level in range(scale):
+            if level & 1 == 0:
+                state += gold
+                word = _mix(state)
+            else:
+                word >>= np.uint64(32)
+            down = np.int64(word & np.uint64(0xFFFF)) >= ab
+            share = c_share if down else a_share
+            right = np.int64((word >> np.uint64(16)) & np.uint64(0xFFFF)) >= share
+            u = (u << np.uint64(1)) | np.uint64(down)
+            v = (v << np.uint64(1)) | np.uint64(right)
+        if shuffle:
+            u = _shuffled(u, scale, seed)
+            v = _shuffled(v, scale, seed)
+        src[i] = u
+        dst[i] = v
+
+
+@kernel
+def _uniform(first, num_vertices, seed, src, dst):  # type: ignore[no-untyped-def]
+    gold = np.uint64(0x9E3779B97F4A7C15)
+    n = np.uint64(num_vertices)
+    for i in range(len(src)):
+        state = _mix(seed ^ ((np.uint64(first + i) + np.uint64(1)) * gold))
+        # The high 32 bits times n, over 2**32: uniform, as n is below 2**32.
+        src[i] = ((_mix(state) >> np.uint64(32)) * n) >> np.uint64(32)
+        dst[i] = ((_mix(state + gold) >> np.uint64(32)) * n) >> np.uint64(32)
+
+
+def rmat(
+    scale: int,
+    edge_factor: float = 16,
+    probabilities: tuple[float, float, float, float] = GRAPH500,
+    seed: int = 1,
+    threads: int = 1,
+    chunk_rows: int = CHUNK_ROWS,
+    *,
+    shuffle: bool = True,
+) -> Source:
+    """Kronecker edges as Graph500 makes them: ``2**scale`` vertices, ``edge_factor`` edges each.
+
+    ``probabilities`` are A, B, C, D of the four quadrants. ``shuffle`` renames the vertices at
+    random, so that their names say nothing about their degrees.
+    """
+    if not 1 <= scale <= 31:
+        raise OptionError(f"scale: expected 1 to 31, got {scale}")
+    a, b, c, d = probabilities
+    if min(probabilities) < 0 or abs(sum(probabilities) - 1) > 1e-9:
+        raise OptionError(f"probabilities: expected A, B, C, D that add up to 1, got {probabilities}")
+    unit = 1 << 16
+    ab = round((a + b) * unit)
+    a_share = round(a / (a + b) * unit) if a + b else 0
+    c_share = round(c / (c + d) * unit) if c + d else 0
+    salt = np.uint64(seed % (1 << 64))
+
+    def fill(first: int, src: U64, dst: U64) -> None:
+        _rmat(first, scale, salt, ab, a_share, c_share, shuffle, src, dst)
+
+    num_edges = _edge_count(edge_factor, 1 << scale)
+    return _source(fill, 1 << scale, num_edges, threads, chunk_rows, f"rmat {scale}")
+
+
+def uniform(num_vertices: int, num_edges: int, seed: int = 1, threads: int = 1, chunk_rows: int = CHUNK_ROWS) -> Source:
+    """Edges whose two ends are drawn evenly from all vertices (Erdos and Renyi's G(n, m), with
+    repeats and loops until the rules take them out).
+    """
+    if not 1 <= num_vertices <= MAX_VERTICES:
+        raise OptionError(f"vertices: expected 1 to {MAX_VERTICES:,}, got {num_vertices:,}")
+    if num_edges < 0:
+        raise OptionError(f"edges: expected 0 or more, got {num_edges}")
+    salt = np.uint64(seed % (1 << 64))
+
+    def fill(first: int, src: U64, dst: U64) -> None:
+        _uniform(first, num_vertices, salt, src, dst)
+
+    return _source(fill, num_vertices, num_edges, threads, chunk_rows, f"uniform {num_vertices}")
+
+
+def uniform_of_scale(
+    scale: int, edge_factor: float = 16, seed: int = 1, threads: int = 1, chunk_rows: int = CHUNK_ROWS
+) -> Source:
+    """:func:`uniform` with ``2**scale`` vertices and ``edge_factor`` edges each."""
+    if not 1 <= scale <= 31:
+        raise OptionError(f"scale: expected 1 to 31, got {scale}")
+    return uniform(1 << scale, _edge_count(edge_factor, 1 << scale), seed, threads, chunk_rows)
+
+
+def _edge_count(edge_factor: float, num_vertices: int) -> int:
+    if not edge_factor >= 0:
+        raise OptionError(f"edge_factor: expected 0 or more, got {edge_factor}")
+    return round(edge_factor * num_vertices)
+
+
+def _source(
+    fill: Callable[[int, U64, U64], None],
+    num_vertices: int,
+    num_edges: int,
+    threads: int,
+    chunk_rows: int,
+    name: str,
+) -> Source:
+    def make(first: int) -> EdgeChunk:
+        size = min(chunk_rows, num_edges - first)
+        src: U64 = np.empty(size, np.uint64)
+        dst: U64 = np.empty(size, np.uint64)
+        fill(first, src, dst)
+        return EdgeChunk(src, dst)
+
+    def chunks(advance: Callable[[float], None]) -> Iterator[EdgeChunk]:
+        for chunk in ordered_map(make, range(0, num_edges, chunk_rows), threads):
+            advance(len(chunk))
+            yield chunk
+
+    return Source(
+        chunks, num_edges, "edges", "int",
+        declared=range(num_vertices), cheap_to_repeat=True, name=name,
+    )  # fmt: skip

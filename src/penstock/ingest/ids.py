@@ -1,0 +1,193 @@
+"""Turning ids of any kind into ranks 0 .. n-1 in ascending order of the ids, in bounded memory.
+
+Dense integer ids need none of this. Sparse integers are sorted (externally if need be) and looked up
+through a hash index. Strings are hashed to 64-bit keys while they are read, so that everything after
+works on numbers; the distinct strings are kept aside, sorted, and tell each key its rank. That two
+strings share a key is noticed, never overlooked. An index too big for memory is made a part at a
+time, and the rows go past each part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from penstock.errors import InputError
+from penstock.ingest.packing import width_of
+from penstock.ingest.spool import IntChunk, Packed, Spool, pack_chunk
+from penstock.jit import kernel
+from penstock.parallel import ordered_map
+from penstock.types import NO_VERTEX, U32, U64, Array
+
+#: Bytes of an index for each id: two slots of 4, a key of 8, a rank of 4.
+INDEX_BYTES = 20
+_SRC, _DST = "\0src", "\0dst"
+
+
+class HashCollisionError(InputError):
+    """Two different strings have the same key; another seed will do."""
+
+
+@kernel
+def _build_index(keys, slots):  # type: ignore[no-untyped-def]
+    """Open addressing; a slot is an index into ``keys`` plus one. Returns False on equal keys."""
+    mask = np.uint64(len(slots) - 1)
+    for i in range(len(keys)):
+        at = (keys[i] * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20) & mask
+        while slots[np.int64(at)] != 0:
+            if keys[np.int64(slots[np.int64(at)]) - 1] == keys[i]:
+                return False
+            at = (at + np.uint64(1)) & mask
+        slots[np.int64(at)] = np.uint32(i + 1)
+    return True
+
+
+@kernel
+def _look_up(ids, keys, ranks, first_rank, slots, out):  # type: ignore[no-untyped-def]
+    """Write the rank of each id that is in the index; leave the others. Empty ``ranks``: in order."""
+    mask = np.uint64(len(slots) - 1)
+    for i in range(len(ids)):
+        at = (ids[i] * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20) & mask
+        while True:
+            slot = np.int64(slots[np.int64(at)])
+            if slot == 0:
+                break
+            if keys[slot - 1] == ids[i]:
+                if len(ranks):
+                    out[i] = ranks[slot - 1]
+                else:
+                    out[i] = np.uint32(first_rank + slot - 1)
+                break
+            at = (at + np.uint64(1)) & mask
+
+
+class _Index:
+    """Some ids and their ranks."""
+
+    def __init__(self, keys: U64, ranks: U32, first_rank: int) -> None:
+        self._keys = np.ascontiguousarray(keys)
+        self._ranks = ranks
+        self._first_rank = first_rank
+        self._slots: U32 = np.zeros(1 << max(4, (2 * len(keys)).bit_length()), np.uint32)
+        if not _build_index(self._keys, self._slots):
+            raise HashCollisionError("two different ids have the same 64-bit hash")
+
+    def ranks(self, ids: U64, out: U32) -> None:
+        """Fill in the ranks of the ids that are here."""
+        _look_up(ids, self._keys, self._ranks, self._first_rank, self._slots, out)
+
+
+def sorted_unique(
+    parts: Iterator[U64], limit: int, scratch: Path, out: Path
+) -> U64:
+    """The distinct numbers of all parts, ascending; in memory, or mapped from ``out`` if large."""
+    runs: list[Path] = []
+    held: list[U64] = []
+    size = 0
+    for part in parts:
+        held.append(np.unique(part))
+        size += held[-1].nbytes
+        if size > limit:
+            merged = np.unique(np.concatenate(held))
+            if merged.nbytes > limit // 2:
+                runs.append(scratch / f"ids.{len(runs)}.npy")
+                np.save(runs[-1], merged)
+                held = []
+            else:
+                held = [merged]
+            size = sum(array.nbytes for array in held)
+    last = np.unique(np.concatenate(held)) if held else np.empty(0, np.uint64)
+    if not runs:
+        return last
+    return _merge_runs([np.load(run, mmap_mode="r") for run in runs] + [last], limit, out)
+
+
+def _merge_runs(runs: list[U64], limit: int, out: Path) -> U64:
+    samples = np.sort(np.concatenate([run[:: max(1, len(run) // 4096)] for run in runs]))
+    total = sum(run.nbytes for run in runs)
+    pieces = max(1, -(-2 * total // limit))
+    splitters = samples[(np.arange(1, pieces) * len(samples)) // pieces]
+    bounds = [
+        np.concatenate([[0], np.searchsorted(run, splitters), [len(run)]]).astype(np.int64)
+        for run in runs
+    ]
+    with out.open("wb") as file:
+        for k in range(pieces):
+            parts = [run[b[k] : b[k + 1]] for run, b in zip(runs, bounds, strict=True)]
+            np.unique(np.concatenate(parts)).tofile(file)
+    merged: U64 = np.memmap(out, np.uint64, "r")
+    return merged
+
+
+def rank_rows(
+    spool: Spool, parts: Callable[[int], Iterator[tuple[U64, U32, int]]], num_ids: int,
+    columns: dict[str, np.dtype[object]], budget: int, threads: int, scratch: Path,
+) -> Spool:  # fmt: skip
+    """Replace the ids of all rows by ranks; the old spool is used up.
+
+    ``parts(k)`` divides the ids into about k parts: (ids, their ranks or empty, first rank).
+    """
+    wanted = max(1, -(-INDEX_BYTES * num_ids // max(1, budget // 3)))
+    ranked = {_SRC: np.dtype(np.uint32), _DST: np.dtype(np.uint32), **columns}
+    for number, (keys, ranks, first_rank) in enumerate(parts(wanted)):
+        index = _Index(keys, ranks, first_rank)
+        last = number == wanted - 1
+        target = Spool(scratch / f"ranked.{number}", budget // 3, columns if last else ranked)
+
+        def look_up(raw, spool=spool, index=index, last=last) -> Packed:  # type: ignore[no-untyped-def]  # noqa: B008
+            chunk = spool.unpack(raw)
+            found = dict(chunk.columns)
+            src = _pending(found.pop(_SRC, None), len(chunk))
+            dst = _pending(found.pop(_DST, None), len(chunk))
+            index.ranks(chunk.src, src)
+            index.ranks(chunk.dst, dst)
+            if last:
+                return pack_chunk(IntChunk(src.astype(np.uint64), dst.astype(np.uint64), found))
+            return pack_chunk(IntChunk(chunk.src, chunk.dst, {_SRC: src, _DST: dst, **found}))
+
+        for packed in ordered_map(look_up, spool.raw_chunks(take=True), threads):
+            target.append(packed)
+        spool = target
+    return spool
+
+
+def _pending(column: Array | None, rows: int) -> U32:
+    if column is None:
+        return np.full(rows, NO_VERTEX, np.uint32)
+    return column.copy()
+
+
+def integer_parts(ids: U64) -> Callable[[int], Iterator[tuple[U64, U32, int]]]:
+    """For :func:`rank_rows`: sorted ids, whose rank is their place."""
+
+    def parts(wanted: int) -> Iterator[tuple[U64, U32, int]]:
+        none: U32 = np.empty(0, np.uint32)
+        for k in range(wanted):
+            low, high = len(ids) * k // wanted, len(ids) * (k + 1) // wanted
+            yield np.array(ids[low:high]), none, low
+
+    return parts
+
+
+def hashed_parts(keys: U64) -> Callable[[int], Iterator[tuple[U64, U32, int]]]:
+    """For :func:`rank_rows`: hash keys in order of rank, divided by their size."""
+
+    def parts(wanted: int) -> Iterator[tuple[U64, U32, int]]:
+        bounds = [((1 << 64) * k // wanted) for k in range(wanted + 1)]
+        for low, high in zip(bounds, bounds[1:], strict=False):
+            chosen, ranks = [], []
+            for at in range(0, len(keys), 1 << 20):
+                block = np.asarray(keys[at : at + (1 << 20)])
+                here = (block >= np.uint64(low)) & (block <= np.uint64(high - 1))
+                chosen.append(block[here])
+                ranks.append((np.flatnonzero(here) + at).astype(np.uint32))
+            yield np.concatenate(chosen), np.concatenate(ranks), 0
+
+    return parts
+
+
+def narrowest(largest: int) -> np.dtype[np.generic]:
+    """The dtype ids come back in: int64 unless they need all 64 bits."""
+    return np.dtype(np.int64) if width_of(largest) < 8 or largest < 1 << 63 else np.dtype(np.uint64)

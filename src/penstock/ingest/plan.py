@@ -1,0 +1,68 @@
+"""How a build divides its memory. Pure: numbers in, numbers out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.config import format_bytes
+from penstock.errors import BudgetError
+
+#: A bucket with more rows than this sorts no faster; more buckets keep all cores busy.
+MAX_BUCKET_ROWS = 1 << 22
+MAX_BUCKETS = 1024
+#: Bytes a row takes while its chunk is being turned into sort keys, columns aside.
+CHUNK_ROW_BYTES = 64
+#: Bytes a row takes while its bucket is being sorted, columns aside.
+SORT_ROW_BYTES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """For reading the input, when nothing is known of it yet."""
+
+    chunk_rows: int
+    block_bytes: int
+    spool_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class SortPlan:
+    """For distributing and sorting, when the counts are known."""
+
+    spool_bytes: int
+    bucket_bytes: int
+    bucket_rows: int
+    num_buckets: int
+
+
+def plan_read(budget: int, threads: int, column_bytes: int) -> ReadPlan:
+    """Chunks, blocks and what may be kept in memory while reading."""
+    in_flight = threads + 2
+    row = CHUNK_ROW_BYTES + 3 * column_bytes
+    rows = budget // 4 // in_flight // row
+    chunk_rows = max(1 << 12, min(1 << 20, 1 << (max(rows, 1).bit_length() - 1)))
+    # A block of text, and the rows found in it (a row has at least four bytes).
+    block_bytes = max(1 << 16, min(8 << 20, budget // 4 // in_flight // 8))
+    return ReadPlan(chunk_rows, block_bytes, budget // 3)
+
+
+def plan_sort(
+    budget: int, threads: int, num_ids: int, num_rows: int, column_bytes: int, max_rows: int
+) -> SortPlan:
+    """How to sort ``num_rows`` keys; ``num_ids`` entries of 4 bytes stay in memory meanwhile."""
+    table = 4 * num_ids
+    in_flight = (threads + 2) * max_rows * (CHUNK_ROW_BYTES + 3 * column_bytes)
+    free = budget - table - in_flight
+    if free < budget // 8:
+        needed = (table + in_flight) * 8 // 7 + (1 << 20)
+        raise BudgetError(
+            f"numbering {num_ids:,} vertex ids takes {format_bytes(table)}, more than the memory "
+            f"allowed ({format_bytes(budget)}): give at least memory={format_bytes(needed)!r}"
+        )
+    per_row = SORT_ROW_BYTES + 4 * column_bytes
+    # Half is for buckets that are still in memory, half for sorting. The table may be there still,
+    # for the next direction.
+    half = (budget - table) // 2
+    bucket_rows = max(1 << 10, min(MAX_BUCKET_ROWS, half // ((threads + 2) * per_row)))
+    num_buckets = max(1, min(MAX_BUCKETS, -(-num_rows // bucket_rows)))
+    return SortPlan(free // 4, min(free // 2, half), bucket_rows, num_buckets)

@@ -1,0 +1,93 @@
+"""Writing a graph again in the slotted layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from penstock.errors import AddressingError
+from penstock.ingest.options import BuildOptions, choose_page_bytes
+from penstock.progress import Progress
+from penstock.store.catalog import Catalog
+from penstock.store.folder import GraphFolder
+from penstock.store.graph import Graph
+from penstock.store.layout import PageSpec, make_layout
+from penstock.store.memory import MemoryTarget
+from penstock.store.packer import Packer
+from penstock.store.slotted import ADDRESSINGS, check_addressable, edge_bytes, place
+from penstock.types import I64, U32, Direction
+
+_CHUNK = 1 << 20
+
+
+def repack(
+    graph: Graph, target: GraphFolder | MemoryTarget, options: BuildOptions, progress: Progress
+) -> Catalog:
+    """Write a graph's pages as slotted pages; returns the catalog to commit."""
+    catalog = graph.catalog
+    _copy_index(graph, target)
+    spec, firsts = choose_addressing(graph, options)
+    directions = {}
+    for direction in catalog.directions:
+        progress.start(f"repacking {direction}-lists", catalog.directions[direction].num_edges, "edges")
+        packer = Packer(
+            spec,
+            make_layout(spec, firsts[direction].astype(np.uint32)),
+            direction,
+            catalog.tag,
+            target.page_sink(direction),
+            target.array_writer(f"{direction}.degrees.npy", np.uint32, catalog.num_vertices),
+        )
+        last = -1
+        for part in graph.iter_adjacency(direction, options.threads):
+            packer.add(part)
+            last = part.first_vid
+            progress.advance(len(part.neighbours))
+        table, stats = packer.finish()
+        assert np.array_equal(table["first_vid"], firsts[direction]), last
+        target.save(f"{direction}.pages.npy", table)
+        directions[direction] = stats
+    return replace(
+        catalog, layout="slotted", page_bytes=spec.page_bytes, bands=(), p=spec.p, q=spec.q,
+        num_stripes=target.num_stripes, directions=directions, files={},
+    )  # fmt: skip
+
+
+def choose_addressing(
+    graph: Graph, options: BuildOptions
+) -> tuple[PageSpec, dict[Direction, I64]]:
+    """The narrowest physical ids that can name every page, and the first vertex of each page."""
+    catalog = graph.catalog
+    choices = ADDRESSINGS if options.physical_ids is None else (options.physical_ids,)
+    failure: AddressingError | None = None
+    for p, q in choices:
+        spec = PageSpec("slotted", 1, catalog.num_vertices, catalog.columns, (), p, q)
+        most = max(stats.num_edges for stats in catalog.directions.values())
+        spec = replace(
+            spec, page_bytes=choose_page_bytes(options.page_bytes, most * edge_bytes(spec))
+        )
+        try:
+            firsts: dict[Direction, I64] = {}
+            for direction in catalog.directions:
+                firsts[direction], _ = place(_chunks(graph.degrees(direction)), spec)
+                check_addressable(len(firsts[direction]), spec)
+        except AddressingError as error:
+            failure = error
+            continue
+        return spec, firsts
+    assert failure is not None
+    raise failure
+
+
+def _chunks(degrees: U32) -> Iterator[U32]:
+    for at in range(0, len(degrees), _CHUNK):
+        yield np.array(degrees[at : at + _CHUNK])
+
+
+def _copy_index(graph: Graph, target: GraphFolder | MemoryTarget) -> None:
+    """The ids and their order stay as they are."""
+    for name in (graph.catalog.ids.file, graph.catalog.order_file):
+        if name is not None:
+            target.copy_index(name, graph)

@@ -1,0 +1,1 @@
+"""What is on disk: catalog, pages, and the graph that reads them."""

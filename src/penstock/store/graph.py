@@ -1,0 +1,302 @@
+"""A graph, open: its counts, its pages, its ids. The same class on disk and in memory."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from penstock.errors import CorruptionError, FormatError, InputNotFoundError
+from penstock.parallel import ordered_map
+from penstock.protocols import PageSource
+from penstock.store.catalog import Catalog, read_catalog
+from penstock.store.folder import stripe_name
+from penstock.store.layout import PAGE_TABLE_DTYPE, Layout, make_layout
+from penstock.store.page import PageHeader, check_page
+from penstock.types import U8, U32, Adjacency, Array, Direction
+
+
+class MemoryPages:
+    """Pages that are in memory."""
+
+    def __init__(self, pages: list[U8], page_bytes: int) -> None:
+        self._pages = pages
+        self.page_bytes = page_bytes
+        self.num_pages = len(pages)
+
+    def read_page(self, page_id: int, buffer: U8) -> None:
+        """Copy a page."""
+        buffer[:] = self._pages[page_id]
+
+    def where(self, page_id: int) -> str:
+        """How to name a page in messages."""
+        return f"page {page_id} in memory"
+
+
+class FilePages:
+    """Pages in striped files."""
+
+    def __init__(self, files: list[Path], page_bytes: int, num_pages: int) -> None:
+        self._files = files
+        self.page_bytes = page_bytes
+        self.num_pages = num_pages
+        self._fds: list[int] = []
+        for path in files:
+            try:
+                self._fds.append(os.open(path, os.O_RDONLY))
+            except OSError as error:
+                self.close()
+                raise InputNotFoundError(
+                    f"{path}: cannot be opened ({error.strerror}); the graph is not complete "
+                    "without it: mount or restore its stripe"
+                ) from None
+
+    def read_page(self, page_id: int, buffer: U8) -> None:
+        """Read a page from its stripe."""
+        stripes = len(self._fds)
+        fd = self._fds[page_id % stripes]
+        offset = (page_id // stripes) * self.page_bytes
+        view = memoryview(buffer)
+        while view:
+            count = os.preadv(fd, [view], offset)
+            if count == 0:
+                raise CorruptionError(
+                    f"{self.where(page_id)}: the file ends {len(view):,} bytes too early; "
+                    "restore or rebuild the graph"
+                )
+            offset += count
+            view = view[count:]
+
+    def where(self, page_id: int) -> str:
+        """How to name a page in messages."""
+        return f"{self._files[page_id % len(self._files)]}: page {page_id}"
+
+    def close(self) -> None:
+        """Close the files."""
+        for fd in self._fds:
+            os.close(fd)
+        self._fds = []
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class Graph:
+    """A graph that algorithms run on.
+
+    Vertices have the user's ids outside and numbers 0 .. n-1 (*vids*, in stored order) inside.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        pages: dict[Direction, MemoryPages | FilePages],
+        load_array: Callable[[str], Any],
+        path: Path | None,
+    ) -> None:
+        self.catalog = catalog
+        self.path = path
+        self._pages = pages
+        self.load_array = load_array
+
+    # What users see
+
+    @property
+    def num_vertices(self) -> int:
+        """How many vertices there are, those without edges included."""
+        return self.catalog.num_vertices
+
+    @property
+    def num_edges(self) -> int:
+        """How many edges there are, after the duplicate and self-loop rules; an undirected edge
+        counts once.
+        """
+        return self.catalog.num_edges
+
+    @property
+    def directed(self) -> bool:
+        """Whether edges have a direction."""
+        return self.catalog.directed
+
+    @property
+    def weighted(self) -> bool:
+        """Whether edges have weights."""
+        return self.catalog.weight is not None
+
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        """The directions whose lists are stored; an undirected graph needs only "out"."""
+        return tuple(self.catalog.directions)
+
+    @cached_property
+    def ids(self) -> Array:
+        """The user's ids, ascending."""
+        spec = self.catalog.ids
+        if spec.kind == "range":
+            return np.arange(spec.first, spec.first + self.num_vertices, dtype=np.int64)
+        assert spec.file is not None
+        ids: Array = self.load_array(spec.file)
+        return ids
+
+    @cached_property
+    def vid_of_rank(self) -> U32 | None:
+        """The vertex number of each id in ascending order; None if they are 0, 1, 2, ..."""
+        name = self.catalog.order_file
+        return None if name is None else self.load_array(name)
+
+    def in_id_order(self, values: Array) -> Array:
+        """Reorder values from vertex numbers to ascending ids."""
+        return values if self.vid_of_rank is None else values[self.vid_of_rank]
+
+    def ids_by_vid(self) -> Array:
+        """The user's id of each vertex number."""
+        if self.vid_of_rank is None:
+            return self.ids
+        ids = np.empty_like(self.ids)
+        ids[self.vid_of_rank] = self.ids
+        return ids
+
+    def to_edges(self) -> tuple[Array, ...]:
+        """All edges as arrays ``(src, dst)`` or ``(src, dst, weight)`` of the user's ids; an
+        undirected edge appears once.
+        """
+        ids = self.ids_by_vid()
+        src, dst, weight = [], [], []
+        for edges in self.iter_edges():
+            src.append(ids[edges[0]])
+            dst.append(ids[edges[1]])
+            if self.catalog.weight is not None:
+                weight.append(edges[2][self.catalog.weight])
+        none: Array = np.empty(0, ids.dtype)
+        found = (np.concatenate([none, *src]), np.concatenate([none, *dst]))
+        if self.catalog.weight is None:
+            return found
+        dtype = next(c.dtype for c in self.catalog.columns if c.name == self.catalog.weight)
+        return (*found, np.concatenate([np.empty(0, dtype), *weight]))
+
+    def __repr__(self) -> str:
+        kind = "directed" if self.directed else "undirected"
+        place = "in memory" if self.path is None else str(self.path)
+        return f"<Graph {place}: {self.num_vertices:,} vertices, {self.num_edges:,} {kind} edges>"
+
+    # What the layers above use
+
+    def pages(self, direction: Direction) -> PageSource:
+        """The pages of a direction."""
+        return self._pages[self._stored(direction)]
+
+    def page_table(self, direction: Direction) -> Array:
+        """One row a page; see ``PAGE_TABLE_DTYPE``."""
+        table: Array = self.load_array(f"{self._stored(direction)}.pages.npy")
+        if table.dtype != PAGE_TABLE_DTYPE:
+            raise FormatError(f"{self.path}: its page table has the wrong columns")
+        return table
+
+    def degrees(self, direction: Direction) -> U32:
+        """How many neighbours each vertex has."""
+        degrees: U32 = self.load_array(f"{self._stored(direction)}.degrees.npy")
+        return degrees
+
+    def layout(self, direction: Direction) -> Layout:
+        """How the pages of a direction are spelled."""
+        spec = self.catalog.page_spec()
+        firsts = self.page_table(direction)["first_vid"].astype(np.uint32)
+        return make_layout(spec, firsts)
+
+    def _stored(self, direction: Direction) -> Direction:
+        if direction in self._pages:
+            return direction
+        if not self.directed:
+            return "out"
+        raise FormatError(
+            f"{self.path}: the graph was built without its {direction}-lists; rebuild it with both "
+            "directions"
+        )
+
+    def iter_adjacency(self, direction: Direction = "out", threads: int = 1) -> Iterator[Adjacency]:
+        """Every page of a direction, checked and decoded, in order."""
+        source = self._pages[self._stored(direction)]
+        layout = self.layout(direction)
+
+        def decode(page_id: int) -> Adjacency:
+            page: U8 = np.empty(source.page_bytes, np.uint8)
+            source.read_page(page_id, page)
+            check_page(page, source.where(page_id))
+            return layout.decode(page, PageHeader.read(page, source.where(page_id)))
+
+        return ordered_map(decode, range(source.num_pages), threads)
+
+    def iter_edges(self, threads: int = 1) -> Iterator[tuple[U32, U32, dict[str, Array]]]:
+        """Every edge once, as vertex numbers (source, target, columns), a page at a time."""
+        direction = self.directions[0]
+        for part in self.iter_adjacency(direction, threads):
+            vertices = np.arange(
+                part.first_vid, part.first_vid + len(part.degrees), dtype=np.uint32
+            )
+            src = np.repeat(vertices, part.degrees)
+            if self.directed:
+                ends = (src, part.neighbours)
+                yield *(ends if direction == "out" else ends[::-1]), part.columns
+                continue
+            once = src <= part.neighbours
+            columns = {name: values[once] for name, values in part.columns.items()}
+            yield src[once], part.neighbours[once], columns
+
+
+def open_graph(path: str | os.PathLike[str]) -> Graph:
+    """Open a graph directory."""
+    folder = Path(path)
+    catalog = read_catalog(folder)
+    for k in range(catalog.num_stripes):
+        _check_stripe(folder / stripe_name(k), k, catalog)
+    pages: dict[Direction, MemoryPages | FilePages] = {}
+    for direction, stats in catalog.directions.items():
+        files = [
+            folder / stripe_name(k) / f"{direction}.pages" for k in range(catalog.num_stripes)
+        ]
+        pages[direction] = FilePages(files, catalog.page_bytes, stats.num_pages)
+
+    def load_array(name: str) -> Any:
+        if name.endswith(".arrow"):
+            return _load_strings(folder / name)
+        try:
+            # An empty array cannot be mapped.
+            mode = "r" if catalog.num_vertices else None
+            return np.load(folder / name, mmap_mode=mode, allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise CorruptionError(f"{folder / name}: cannot be read: {error}") from None
+
+    return Graph(catalog, pages, load_array, folder)
+
+
+def _check_stripe(folder: Path, stripe: int, catalog: Catalog) -> None:
+    try:
+        data = json.loads((folder / "stripe.json").read_text())
+    except OSError:
+        raise InputNotFoundError(
+            f"{folder}: stripe {stripe} of {catalog.num_stripes} is missing; mount or restore it"
+        ) from None
+    except ValueError:
+        raise CorruptionError(f"{folder / 'stripe.json'}: not valid JSON") from None
+    expected = {"tag": f"{catalog.tag:016x}", "stripe": stripe, "of": catalog.num_stripes}
+    if data != expected:
+        raise FormatError(
+            f"{folder}: belongs to another graph (it says {data}, expected {expected})"
+        )
+
+
+def _load_strings(path: Path) -> Array:
+    import pyarrow as pa
+
+    try:
+        with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
+            column = reader.read_all().column(0)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise CorruptionError(f"{path}: cannot be read: {error}") from None
+    strings: Array = column.to_numpy()
+    return strings

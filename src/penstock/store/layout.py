@@ -1,0 +1,98 @@
+"""What a page layout is, and where layouts are found.
+
+A layout says how adjacency is spelled in the body of a page. Adding one is adding a file here and
+a line to :func:`make_layout`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from penstock.errors import FormatError
+from penstock.store.page import PageHeader
+from penstock.types import U8, U32, Adjacency
+
+#: Vertices a small page may hold; bounds the work and the memory of decoding one.
+MAX_PAGE_VERTICES = 1 << 22
+
+#: One row of a direction's page table (``<direction>.pages.npy``).
+PAGE_TABLE_DTYPE = np.dtype(
+    [
+        ("first_vid", "<u8"),
+        ("first_edge", "<u8"),
+        ("num_vertices", "<u4"),
+        ("num_edges", "<u4"),
+        ("run", "<u4"),
+        ("kind", "u1"),
+        ("reserved", "u1", (3,)),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """An edge column: its name and NumPy dtype."""
+
+    name: str
+    dtype: np.dtype[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PageSpec:
+    """What all pages of one direction have in common."""
+
+    layout: str
+    page_bytes: int
+    num_vertices: int
+    columns: tuple[Column, ...] = ()
+    #: Banded: bytes of an id in each band, ascending.
+    bands: tuple[int, ...] = ()
+    #: Slotted: bytes of a physical id's page and slot number.
+    p: int = 0
+    q: int = 0
+
+    @property
+    def column_bytes(self) -> int:
+        """Bytes of one edge's columns."""
+        return sum(column.dtype.itemsize for column in self.columns)
+
+
+class Layout(Protocol):
+    """How the body of a page is written and read. Stateless once made."""
+
+    code: int
+
+    def fit(self, degrees: U32, neighbours: U32, vertex: int, edge: int) -> tuple[int, int]:
+        """How far a small page reaches that begins at ``vertex`` (whose list begins at ``edge``):
+        the first vertex and edge not in it. The same ``vertex`` means that its list alone is too
+        long for a page. Depends on the lists only, not on where the arrays happen to end.
+        """
+
+    def fit_large(self, neighbours: U32, edge: int) -> int:
+        """The first edge that is not in a large page beginning at ``edge``."""
+
+    def encode(self, page: U8, kind: int, part: Adjacency) -> int:
+        """Write the body of a page (zeroed before); returns the bytes in use, header included."""
+
+    def decode(self, page: U8, header: PageHeader) -> Adjacency:
+        """Read the body of a page whose checksum has been checked."""
+
+
+def make_layout(spec: PageSpec, first_vids: U32 | None = None) -> Layout:
+    """The layout that a spec names. ``first_vids``: first vertex of each page, which the slotted
+    layout needs because its neighbours are page and slot numbers.
+    """
+    if spec.layout == "banded":
+        from penstock.store.banded import BandedLayout
+
+        return BandedLayout(spec)
+    if spec.layout == "slotted":
+        from penstock.store.slotted import SlottedLayout
+
+        if first_vids is None:
+            raise ValueError("the slotted layout needs the first vertex of each page")
+        return SlottedLayout(spec, first_vids)
+    raise FormatError(f"page layout {spec.layout!r} is not known (known: banded, slotted)")
