@@ -14,7 +14,7 @@ from penstock.errors import OptionError
 from penstock.jit import inlined, kernel
 from penstock.parallel import ordered_map
 from penstock.protocols import Source
-from penstock.types import MAX_VERTICES, U64, EdgeChunk
+from penstock.types import MAX_VERTICES, U8, U64, EdgeChunk
 
 #: Rows made at a time; changes nothing but memory and speed.
 CHUNK_ROWS = 1 << 19
@@ -31,40 +31,55 @@ def _mix(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _shuffled(v, scale, seed):  # type: ignore[no-untyped-def]
-    """A permutation of 0 .. 2**scale - 1 made of odd multiplications and shifts."""
-    mask = (np.uint64(1) << np.uint64(scale)) - np.uint64(1)
-    half = np.uint64((scale + 1) // 2)
+def _shuffled(v, mask, half, odd):  # type: ignore[no-untyped-def]
+    """A permutation of 0 .. mask made of odd multiplications and shifts."""
     for k in range(3):
-        odd = _mix(seed + np.uint64(k)) | np.uint64(1)
-        v = (v * odd) & mask
+        v = (v * odd[k]) & mask
         v ^= v >> half
     return v
 
 
+@inlined
+def _even_bits(x):  # type: ignore[no-untyped-def]
+    """Bits 0, 2, 4, ... of a number, side by side."""
+    x &= np.uint64(0x5555555555555555)
+    x = (x | (x >> np.uint64(1))) & np.uint64(0x3333333333333333)
+    x = (x | (x >> np.uint64(2))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    x = (x | (x >> np.uint64(4))) & np.uint64(0x00FF00FF00FF00FF)
+    x = (x | (x >> np.uint64(8))) & np.uint64(0x0000FFFF0000FFFF)
+    return (x | (x >> np.uint64(16))) & np.uint64(0x00000000FFFFFFFF)
+
+
 @kernel
-def _rmat(first, scale, seed, ab, a_share, c_share, shuffle, src, dst):  # type: ignore[no-untyped-def]
-    """Edges ``first`` and on. A level takes 32 random bits: 16 choose the row, 16 the column."""
+def _rmat(first, scale, seed, quadrants, shuffle, src, dst):  # type: ignore[no-untyped-def]
+    """Edges ``first`` and on. A level takes 16 random bits; ``quadrants`` says which of the four
+    they choose: its high bit goes to the source, its low bit to the target.
+    """
     gold = np.uint64(0x9E3779B97F4A7C15)
+    low = np.uint64(0xFFFF)
+    two = np.uint64(2)
+    mask = (np.uint64(1) << np.uint64(scale)) - np.uint64(1)
+    half = np.uint64((scale + 1) // 2)
+    odd = np.empty(3, np.uint64)
+    for k in range(3):
+        odd[k] = _mix(seed + np.uint64(k)) | np.uint64(1)
     for i in range(len(src)):
-        state = _mix(seed ^ ((np.uint64(first + i) + np.uint64(1)) * gold))
-        u = np.uint64(0)
-        v = np.uint64(0)
-        word = np.uint64(0)
-        for level in range(scale):
-            if level & 1 == 0:
-                state += gold
-                word = _mix(state)
-            else:
-                word >>= np.uint64(32)
-            down = np.int64(word & np.uint64(0xFFFF)) >= ab
-            share = c_share if down else a_share
-            right = np.int64((word >> np.uint64(16)) & np.uint64(0xFFFF)) >= share
-            u = (u << np.uint64(1)) | np.uint64(down)
-            v = (v << np.uint64(1)) | np.uint64(right)
+        state = _mix(seed ^ (np.uint64(first + i + 1) * gold))
+        path = np.uint64(0)
+        # Whole words of four levels; what is too much is masked off below.
+        for _ in range((scale + 3) // 4):
+            state += gold
+            word = _mix(state)
+            q = np.uint64(quadrants[np.int64(word & low)])
+            q = (q << two) | np.uint64(quadrants[np.int64((word >> np.uint64(16)) & low)])
+            q = (q << two) | np.uint64(quadrants[np.int64((word >> np.uint64(32)) & low)])
+            q = (q << two) | np.uint64(quadrants[np.int64(word >> np.uint64(48))])
+            path = (path << np.uint64(8)) | q
+        u = _even_bits(path >> np.uint64(1)) & mask
+        v = _even_bits(path) & mask
         if shuffle:
-            u = _shuffled(u, scale, seed)
-            v = _shuffled(v, scale, seed)
+            u = _shuffled(u, mask, half, odd)
+            v = _shuffled(v, mask, half, odd)
         src[i] = u
         dst[i] = v
 
@@ -92,22 +107,19 @@ def rmat(
 ) -> Source:
     """Kronecker edges as Graph500 makes them: ``2**scale`` vertices, ``edge_factor`` edges each.
 
-    ``probabilities`` are A, B, C, D of the four quadrants. ``shuffle`` renames the vertices at
+    ``probabilities`` are A, B, C, D of the four quadrants, to 16 bits. ``shuffle`` renames the vertices at
     random, so that their names say nothing about their degrees.
     """
     if not 1 <= scale <= 31:
         raise OptionError(f"scale: expected 1 to 31, got {scale}")
-    a, b, c, d = probabilities
     if min(probabilities) < 0 or abs(sum(probabilities) - 1) > 1e-9:
         raise OptionError(f"probabilities: expected A, B, C, D that add up to 1, got {probabilities}")
-    unit = 1 << 16
-    ab = round((a + b) * unit)
-    a_share = round(a / (a + b) * unit) if a + b else 0
-    c_share = round(c / (c + d) * unit) if c + d else 0
+    ends = [round(sum(probabilities[:k]) * (1 << 16)) for k in (1, 2, 3)]
+    quadrants: U8 = np.searchsorted(ends, np.arange(1 << 16), side="right").astype(np.uint8)
     salt = np.uint64(seed % (1 << 64))
 
     def fill(first: int, src: U64, dst: U64) -> None:
-        _rmat(first, scale, salt, ab, a_share, c_share, shuffle, src, dst)
+        _rmat(first, scale, salt, quadrants, shuffle, src, dst)
 
     num_edges = _edge_count(edge_factor, 1 << scale)
     return _source(fill, 1 << scale, num_edges, threads, chunk_rows, f"rmat {scale}")

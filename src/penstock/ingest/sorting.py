@@ -46,6 +46,8 @@ class Buckets:
     lows: U64
     stop: int
     widths: I64
+    #: Where to begin looking for the bucket of a key.
+    cells: Array
 
     def range_of(self, bucket: int) -> tuple[int, int]:
         """First key of a bucket, and first key after it."""
@@ -64,7 +66,7 @@ def make_buckets(samples: U64, num_buckets: int, start: int, stop: int, align: i
     lows = np.concatenate([np.array([start], np.uint64), lows[lows > np.uint64(start)]])
     ends = np.append(lows[1:], np.uint64(stop))
     widths = np.array([width_of(int(b) - int(a) - 1) for a, b in zip(lows, ends, strict=True)])
-    return Buckets(lows, stop, widths)
+    return Buckets(lows, stop, widths, _make_cells(lows))
 
 
 @kernel
@@ -100,50 +102,73 @@ def make_keys(src, dst, table, target_table, first_id, shift, mirrored, drop_loo
     return count
 
 
+#: Bits of a key, after its leading one, that choose a cell.
+_CELL_BITS = 7
+
+
 @inlined
-def _find(lows, key):  # type: ignore[no-untyped-def]
-    """The bucket of a key: the last low that is not above it."""
-    base = 0
-    size = len(lows)
-    while size > 1:
-        half = size >> 1
-        base += half if lows[base + half] <= key else 0
-        size -= half
-    return base
+def _cell(offset):  # type: ignore[no-untyped-def]
+    """A number that grows with the offset, about in proportion to its logarithm: the exponent and
+    the first bits of the fraction, as floating point has them.
+    """
+    return np.float64(offset + np.uint64(1)).view(np.int64) >> (52 - _CELL_BITS)
 
 
 @kernel
-def _scatter(keys, rows, lows, widths, counts, starts, out, order):  # type: ignore[no-untyped-def]
-    """Group keys by bucket, in order, packed; ``starts`` receives each bucket's first byte."""
+def _make_cells(lows):  # type: ignore[no-untyped-def]
+    """For each cell the last bucket that begins at or before every key of it."""
+    first = _cell(np.uint64(0))
+    cells = np.zeros(_cell(np.uint64(0xFFFFFFFFFFFFFFFE)) + 2 - first, np.uint16)
+    bucket = 0
+    for cell in range(len(cells)):
+        while bucket + 1 < len(lows) and _cell(lows[bucket + 1] - lows[0]) - first < cell:
+            bucket += 1
+        cells[cell] = bucket
+    return cells
+
+
+@kernel
+def _scatter(keys, rows, lows, cells, widths, starts, moved, out, order):  # type: ignore[no-untyped-def]
+    """Group keys by bucket, in order, packed. ``starts`` receives each bucket's first byte; returns
+    the keys in each.
+    """
+    num_buckets = len(lows)
+    first = _cell(np.uint64(0))
     bucket = np.empty(len(keys), np.uint16)
+    counts = np.zeros(num_buckets, np.int64)
     for i in range(len(keys)):
-        b = _find(lows, keys[i])
+        b = np.int64(cells[_cell(keys[i] - lows[0]) - first])
+        while b + 1 < num_buckets and lows[b + 1] <= keys[i]:
+            b += 1
         bucket[i] = b
         counts[b] += 1
-    at = 0
-    row_at = np.zeros(len(lows), np.int64)
-    byte_at = np.zeros(len(lows), np.int64)
+    row_at = np.zeros(num_buckets, np.int64)
     total = 0
-    for b in range(len(lows)):
-        starts[b] = at
-        byte_at[b] = at
+    for b in range(num_buckets):
         row_at[b] = total
         total += counts[b]
-        at += counts[b] * widths[b]
     track = len(order) > 0
     for i in range(len(keys)):
         b = bucket[i]
-        value = keys[i] - lows[b]
-        to = byte_at[b]
-        for _ in range(widths[b]):
-            out[to] = np.uint8(value & np.uint64(0xFF))
-            value >>= np.uint64(8)
-            to += 1
-        byte_at[b] = to
+        to = row_at[b]
+        row_at[b] = to + 1
+        moved[to] = keys[i] - lows[b]
         if track:
-            order[row_at[b]] = rows[i]
-            row_at[b] += 1
-    return at
+            order[to] = rows[i]
+    at = 0
+    row = 0
+    for b in range(num_buckets):
+        starts[b] = at
+        width = widths[b]
+        for _ in range(counts[b]):
+            value = moved[row]
+            row += 1
+            for _k in range(width):
+                out[at] = np.uint8(value & np.uint64(0xFF))
+                value >>= np.uint64(8)
+                at += 1
+    starts[num_buckets] = at
+    return counts
 
 
 def scatter(
@@ -153,17 +178,18 @@ def scatter(
     column's values as bytes.
     """
     num_buckets = len(buckets.lows)
-    counts: I64 = np.zeros(num_buckets, np.int64)
-    starts: I64 = np.zeros(num_buckets, np.int64)
+    starts: I64 = np.zeros(num_buckets + 1, np.int64)
     out: U8 = np.empty(len(keys) * int(buckets.widths.max()), np.uint8)
     order: U32 = np.empty(len(keys) if columns else 0, np.uint32)
-    end = _scatter(keys, rows, buckets.lows, buckets.widths, counts, starts, out, order)
-    ends = np.append(starts[1:], end)
+    counts = _scatter(
+        keys, rows, buckets.lows, buckets.cells, buckets.widths, starts, np.empty_like(keys), out,
+        order,
+    )  # fmt: skip
     moved = [column[order] for column in columns]
     row_ends = np.cumsum(counts)
     found = []
     for b in np.flatnonzero(counts):
-        parts = [out[starts[b] : ends[b]]]
+        parts = [out[starts[b] : starts[b + 1]]]
         for column in moved:
             parts.append(column[row_ends[b] - counts[b] : row_ends[b]].view(np.uint8))
         found.append((int(b), parts))

@@ -36,11 +36,11 @@ def open(path: str | os.PathLike[str]) -> Graph:  # noqa: A001
 def build(
     source: Any,
     path: str | os.PathLike[str],
-    *,
-    directed: bool | None = None,
+    directed: bool | None = None,  # noqa: FBT001
     weights: bool | str | int | None = None,
     memory: str | int | None = None,
-    overwrite: bool = False,
+    overwrite: bool = False,  # noqa: FBT001, FBT002
+    *,
     attributes: Iterable[str | int] = (),
     duplicates: DuplicateRule = "last",
     self_loops: Literal["keep", "drop"] = "keep",

@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.errors import CorruptionError
-from penstock.jit import inlined, kernel
+from penstock.jit import inlined, kernel, load16, load32
 from penstock.store.layout import MAX_PAGE_VERTICES, PageSpec
 from penstock.store.page import HEADER_BYTES, LARGE, SMALL, TAIL_BYTES, PageHeader
 from penstock.types import I64, U8, U32, Adjacency, Array
@@ -66,17 +66,25 @@ def _body_bytes(vertices, edges, counts, widths, bands, column_sizes):  # type: 
 
 @inlined
 def _count_bands(neighbours, start, stop, limits, out):  # type: ignore[no-untyped-def]
-    """How many ids of one list fall in each band."""
-    last = len(limits) - 1
-    out[:] = 0
-    if last == 0:
-        out[0] = stop - start
-        return
-    b = 0
-    for e in range(start, stop):
-        while b < last and neighbours[e] >= limits[b]:
-            b += 1
-        out[b] += 1
+    """How many ids of one sorted list fall in each band (all, if there is only one)."""
+    begin = start
+    for b in range(len(limits) - 1):
+        end = begin
+        if stop - begin < 16:
+            while end < stop and neighbours[end] < limits[b]:
+                end += 1
+        else:
+            size = stop - begin
+            while size > 0:
+                half = size >> 1
+                if neighbours[end + half] < limits[b]:
+                    end += half + 1
+                    size -= half + 1
+                else:
+                    size = half
+        out[b] = end - begin
+        begin = end
+    out[len(limits) - 1] = stop - begin
 
 
 @kernel
@@ -174,6 +182,9 @@ def _encode(page, small, degrees, neighbours, bands, limits):  # type: ignore[no
                     _store(page, at + v * widths[b], widths[b], np.int64(counts[v, b]))
             at += _aligned(vertices * widths[b])
 
+    # Arrays begin at multiples of 8, so that a band's ids can be stored as whole numbers.
+    words2 = page.view(np.uint16)
+    words4 = page.view(np.uint32)
     ends = np.zeros(num_bands, np.int64)
     for b in range(num_bands):
         ends[b] = at
@@ -181,20 +192,35 @@ def _encode(page, small, degrees, neighbours, bands, limits):  # type: ignore[no
     e = 0
     for v in range(vertices):
         for b in range(num_bands):
-            width = bands[b]
+            count = np.int64(counts[v, b])
             to = ends[b]
-            for _ in range(counts[v, b]):
-                value = neighbours[e]
-                page[to] = np.uint8(value & 0xFF)
-                page[to + 1] = np.uint8((value >> 8) & 0xFF)
-                if width > 2:
-                    page[to + 2] = np.uint8((value >> 16) & 0xFF)
-                if width > 3:
-                    page[to + 3] = np.uint8((value >> 24) & 0xFF)
-                to += width
-                e += 1
-            ends[b] = to
+            if bands[b] == 2:
+                for k in range(count):
+                    words2[(to >> 1) + k] = np.uint16(neighbours[e + k])
+            elif bands[b] == 3:
+                for k in range(count):
+                    value = neighbours[e + k]
+                    page[to + 3 * k] = np.uint8(value & 0xFF)
+                    page[to + 3 * k + 1] = np.uint8((value >> 8) & 0xFF)
+                    page[to + 3 * k + 2] = np.uint8((value >> 16) & 0xFF)
+            else:
+                for k in range(count):
+                    words4[(to >> 2) + k] = neighbours[e + k]
+            e += count
+            ends[b] = to + count * bands[b]
     return at
+
+
+@inlined
+def _count(page, at, vertex, width):  # type: ignore[no-untyped-def]
+    """A vertex's entry in an array of counts."""
+    if width == 1:
+        return np.int64(page[at + vertex])
+    if width == 2:
+        return np.int64(load16(page, at + 2 * vertex))
+    if width == 4:
+        return np.int64(load32(page, at + 4 * vertex))
+    return np.int64(0)
 
 
 @kernel
@@ -236,23 +262,23 @@ def _decode(page, small, vertices, edges, bands, column_bytes, degrees, neighbou
     for v in range(vertices):
         degree = 0
         for b in range(num_bands):
-            count = totals[b] if not small else _load(page, places[b] + v * widths[b], widths[b])
+            count = totals[b] if not small else _count(page, places[b], v, widths[b])
             if count > left[b]:
                 return -1
             left[b] -= count
             degree += count
-            width = bands[b]
             to = ids[b]
-            for _ in range(count):
-                value = np.uint32(page[to]) | (np.uint32(page[to + 1]) << np.uint32(8))
-                if width > 2:
-                    value |= np.uint32(page[to + 2]) << np.uint32(16)
-                if width > 3:
-                    value |= np.uint32(page[to + 3]) << np.uint32(24)
-                neighbours[e] = value
-                to += width
-                e += 1
-            ids[b] = to
+            if bands[b] == 2:
+                for k in range(count):
+                    neighbours[e + k] = load16(page, to + 2 * k)
+            elif bands[b] == 3:
+                for k in range(count):
+                    neighbours[e + k] = load32(page, to + 3 * k) & np.uint32(0xFFFFFF)
+            else:
+                for k in range(count):
+                    neighbours[e + k] = load32(page, to + 4 * k)
+            e += count
+            ids[b] = to + count * bands[b]
         degrees[v] = degree
     return at if e == edges else -1
 

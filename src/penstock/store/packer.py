@@ -60,16 +60,18 @@ class FileSink:
 
     def close(self, *, sync: bool) -> None:
         """Close the files, with their bytes on the disk if asked."""
-        for fd in self._fds:
+        try:
             if sync:
-                os.fsync(fd)
-            os.close(fd)
-        self._fds = []
+                for fd in self._fds:
+                    os.fsync(fd)
+        finally:
+            while self._fds:
+                os.close(self._fds.pop())
 
 
 def write_all(fd: int, data: U8) -> None:
     """Write every byte (the kernel may take fewer at a time)."""
-    view = memoryview(data).cast("B")
+    view = data.data.cast("B")
     while view:
         view = view[os.write(fd, view) :]
 
@@ -214,8 +216,13 @@ class Packer:
         self._keep_degrees(degrees)
         if len(degrees):
             self._tally.max_degree = max(self._tally.max_degree, int(degrees.max()))
-            exponent = np.frexp(degrees.astype(np.float64))[1]
-            self._tally.histogram += np.bincount(exponent, minlength=34)
+            self._tally.histogram += degree_histogram(degrees)
+
+
+def degree_histogram(degrees: U32) -> I64:
+    """How many degrees are 0, 1, 2 to 3, 4 to 7, ...: 34 counts."""
+    exponents = np.frexp(degrees.astype(np.float64))[1]
+    return np.bincount(exponents, minlength=34)
 
 
 def _slice(whole: Adjacency, v: int, v_end: int, e: int, e_end: int) -> Adjacency:

@@ -28,14 +28,14 @@ from dataclasses import dataclass
 import xxhash
 
 from penstock.errors import CorruptionError
-from penstock.types import U8
+from penstock.types import U8, Direction
 
 HEADER_BYTES = 64
 PAGE_VERSION = 1
 SMALL, LARGE = 1, 2
 #: Every page leaves this many bytes free at its end, so that a wide load cannot leave the page.
 TAIL_BYTES = 8
-DIRECTION_CODES = {"out": 0, "in": 1}
+DIRECTION_CODES: dict[Direction, int] = {"out": 0, "in": 1}
 
 _HEADER = struct.Struct("<4sBBBBQQQQIIII")
 _MAGIC = b"PSPG"
@@ -77,10 +77,26 @@ class PageHeader:
             raise CorruptionError(f"{where}: page format {version} is not known (need 1)")
         return cls(*fields)
 
+    def check_place(
+        self, where: str, *, layout: int, direction: Direction, tag: int, page_id: int
+    ) -> None:
+        """Raise if this is not the page that belongs in that place of that graph."""
+        expected = (layout, DIRECTION_CODES[direction], tag, page_id)
+        if (self.layout, self.direction, self.tag, self.page_id) != expected:
+            raise CorruptionError(
+                f"{where}: holds another page (layout {self.layout}, {_name(self.direction)}-page "
+                f"{self.page_id} of graph {self.tag:016x}; expected layout {layout}, "
+                f"{direction}-page {page_id} of {tag:016x}): restore or rebuild the graph"
+            )
+
+
+def _name(direction: int) -> str:
+    return next((k for k, code in DIRECTION_CODES.items() if code == direction), str(direction))
+
 
 def checksum(data: U8) -> int:
     """XXH3-64 of some bytes."""
-    return int(xxhash.xxh3_64_intdigest(data))
+    return int(xxhash.xxh3_64_intdigest(data.data))
 
 
 def check_page(page: U8, where: str) -> None:

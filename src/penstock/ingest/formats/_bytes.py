@@ -54,7 +54,7 @@ class ByteStream:
         self.path = path
         self._failures: tuple[type[Exception], ...] = (OSError, EOFError, zlib.error)
         try:
-            self._file: Any = open(path, "rb", buffering=0)
+            self._file: Any = open(path, "rb", buffering=0)  # noqa: SIM115
             magic = self._file.read(4)
             self._file.seek(0)
         except OSError as error:
@@ -98,7 +98,7 @@ class ByteStream:
     def read_array(self, dtype: Any, count: int) -> Any:
         """Read ``count`` binary values; an InputError if there are fewer."""
         array = np.empty(count, dtype)
-        view = memoryview(array.view(np.uint8).reshape(-1)) if count else memoryview(b"")
+        view = array.view(np.uint8).reshape(-1).data if count else memoryview(b"")
         if self.readinto(view) < len(view):
             raise InputError(f"{self.path}: the file ends too early; fetch or write it again")
         return array
@@ -129,7 +129,10 @@ class ByteStream:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -164,7 +167,9 @@ def require_text(path: str) -> None:
         unicode16 = " (it may be UTF-16: convert it to UTF-8)" * sample.startswith(
             (b"\xff\xfe", b"\xfe\xff")
         )
-        raise InputError(f"{path}: this is not a text file{unicode16}; pass format= to say what it is")
+        raise InputError(
+            f"{path}: this is not a text file{unicode16}; pass format= to say what it is"
+        )
     if b"\r" in sample and b"\n" not in sample and b"\r" in sample.rstrip(b"\r"):
         raise InputError(f"{path}: lines end in CR alone; convert them to end in LF")
 
@@ -220,7 +225,7 @@ def blocks(stream: ByteStream, block_bytes: int, within_lines: bytes = b"") -> I
     while True:
         buffer = np.empty(size, np.uint8)
         buffer[: len(carry)] = carry
-        used = len(carry) + stream.readinto(memoryview(buffer)[len(carry) :])
+        used = len(carry) + stream.readinto(buffer.data[len(carry) :])
         cut = used
         if used == size:
             cut = _last_of(buffer, b"\n") + 1

@@ -104,7 +104,9 @@ def wants_weight(options: ReadOptions, where: str, *, present: bool, habit: bool
     if wanted is False:
         return False
     if wanted is not True and wanted != WEIGHT:
-        raise OptionError(f"{where}: this format has no column {wanted!r}; pass weights=True or False")
+        raise OptionError(
+            f"{where}: this format has no column {wanted!r}; pass weights=True or False"
+        )
     if not present:
         raise OptionError(f"{where}: there are no weights in it; leave weights= out")
     return True

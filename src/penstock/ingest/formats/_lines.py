@@ -6,7 +6,7 @@ known by its place within its block.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
@@ -44,8 +44,9 @@ class Layout:
     id_range: tuple[int, int] = _ALL_IDS
     #: What the first column must be; other columns count as if it were not there.
     tag: bytes = b""
-    #: Advice to add to messages about fields that are not what they should be.
-    hint: str = ""
+    #: Advice to add to messages if it was found out that ids are integers, and the separator.
+    integer_hint: str = ""
+    separator_hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,9 @@ class _Bad:
 
 @dataclass(frozen=True, slots=True)
 class _Parsed:
-    block: _Block
+    layout: Layout
+    skipped: int
+    stored_bytes: int
     chunk: EdgeChunk
     lines: int
     num_bad: int
@@ -95,7 +98,7 @@ def _roles(layout: Layout) -> I64:
     return roles
 
 
-def _read_blocks(layouts: Iterable[Layout], options: ReadOptions) -> Iterator[_Block]:
+def _read_blocks(layouts: Iterable[Layout], options: ReadOptions) -> Generator[_Block, None, None]:
     from penstock.ingest.formats import _passes
 
     for layout in layouts:
@@ -149,7 +152,8 @@ def _parse(block: _Block, options: ReadOptions) -> _Parsed:
         out.state[1] = 0
     num_bad = int(out.state[2])
     bad = [_locate(data, *where) for where in out.bad[:num_bad].tolist()]
-    return _Parsed(block, _chunk(layout, data, out), lines, num_bad, bad)
+    chunk = _chunk(layout, data, out)
+    return _Parsed(layout, block.skipped, block.stored_bytes, chunk, lines, num_bad, bad)
 
 
 def _chunk(layout: Layout, data: U8, out: Out) -> EdgeChunk:
@@ -194,13 +198,15 @@ def _expected(layout: Layout, bad: _Bad) -> str:
     as_string = "pass ids='string' (--ids string) if ids may be like that"
     count = f"{len(_roles(layout))} columns"
     words = {
-        _scan.NOT_INTEGER: f"{id_words} that is an integer in column {bad.column + 1}{layout.hint}",
+        _scan.NOT_INTEGER: f"{id_words} that is an integer in column {bad.column + 1}"
+        f"{layout.separator_hint}{layout.integer_hint}",
         _scan.NEGATIVE: f"{id_words} that is not negative; {as_string}",
         _scan.TOO_LARGE: f"{id_words} below 2**64; {as_string}",
         _scan.OUT_OF_RANGE: f"{id_words} from {low} to {high}",
         _scan.NO_ID: f"{id_words} in column {bad.column + 1}, which is empty",
         _scan.NOT_UTF8: f"{id_words} in UTF-8",
-        _scan.TOO_FEW: f"at least {count} separated by {_separator_words(layout)}{layout.hint}",
+        _scan.TOO_FEW: f"at least {count} separated by {_separator_words(layout)}"
+        f"{layout.separator_hint}",
         _scan.NOT_NUMBER: value_words,
         _scan.NO_WEIGHT: f"{value_words}, not nan or nothing, because it is the weight",
         _scan.QUOTING: 'a closing double quote (") at the end of a field, on the same line',
@@ -213,12 +219,8 @@ def _separator_words(layout: Layout) -> str:
     return repr(layout.separator.decode()) if layout.separator else "white space"
 
 
-def _message(parsed: _Parsed, bad: _Bad, line: int) -> str:
-    layout = parsed.block.layout
-    return (
-        f"{layout.path}:{line + bad.line}: found {shown(bad.text)}, "
-        f"expected {_expected(layout, bad)}"
-    )
+def _message(layout: Layout, bad: _Bad, line: int) -> str:
+    return f"{layout.path}:{line}: found {shown(bad.text)}, expected {_expected(layout, bad)}"
 
 
 def read_rows(
@@ -230,16 +232,16 @@ def read_rows(
     """Yield the rows of one file after the other. A bad line raises ParseError, or is counted."""
     bad_lines.count = 0
     bad_lines.examples.clear()
-    path: str | None = None
+    layout: Layout | None = None
     line = 1
     pieces = _read_blocks(layouts, options)
     with closing(pieces):
         for parsed in ordered_map(lambda block: _parse(block, options), pieces, options.threads):
-            if parsed.block.layout.path != path:
-                path, line = parsed.block.layout.path, 1
-            line += parsed.block.skipped
+            if parsed.layout is not layout:
+                layout, line = parsed.layout, 1
+            line += parsed.skipped
             if parsed.num_bad:
-                messages = [_message(parsed, bad, line) for bad in parsed.bad]
+                messages = [_message(layout, bad, line + bad.line) for bad in parsed.bad]
                 if options.on_bad_line == "error":
                     raise ParseError(
                         f"{messages[0]} (or pass on_bad_line='skip', --on-bad-line skip, "
@@ -249,7 +251,7 @@ def read_rows(
                 bad_lines.examples += messages[: _EXAMPLES - len(bad_lines.examples)]
             line += parsed.lines
             yield from split(parsed.chunk, options.chunk_rows)
-            advance(parsed.block.stored_bytes)
+            advance(parsed.stored_bytes)
 
 
 def split(chunk: EdgeChunk, rows: int) -> Iterator[EdgeChunk]:

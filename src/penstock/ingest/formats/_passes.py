@@ -65,7 +65,7 @@ def scan_lists(
             state[COMMENT], state[FIELDS] = 0, 0
             at += 1
             continue
-        if state[COMMENT] == 1 or byte == _SPACE or byte == _TABULATOR or byte == _RETURN:
+        if state[COMMENT] == 1 or byte in (_SPACE, _TABULATOR, _RETURN):
             at += 1
             continue
         if byte == _PERCENT and state[FIELDS] == 0:
@@ -73,7 +73,7 @@ def scan_lists(
             continue
         number, after = 0, at
         while after < end and 48 <= data[after] <= 57 and after - at < 18:
-            number = number * 10 + np.int64(data[after]) - 48
+            number = number * 10 + int(data[after]) - 48
             after += 1
         is_neighbour = weighted == 0 or state[NEIGHBOUR] == 0
         is_neighbour = is_neighbour and state[FIELDS] >= skipped

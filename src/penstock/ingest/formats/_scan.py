@@ -13,38 +13,30 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba
 import numpy as np
 
+from penstock.ingest.formats._compiled import inlined, kernel
 from penstock.ingest.formats._tables import GREATEST_POWER, LEAST_POWER, Out, Rules
 from penstock.types import U8, U64, Array
-
-# The kernels only borrow their arrays; counting references to them would take longer than reading.
-_kernel = numba.njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
-_helper = _kernel
-_inlined = numba.njit(nogil=True, cache=True, error_model="numpy", _nrt=False, forceinline=True)
 
 #: What is done with a column; a value column j has the role VALUE + j.
 IGNORED, SOURCE, TARGET, TAG, VALUE = 0, 1, 2, 3, 4
 
 #: Why a line is bad. 0 is a good line.
 NOT_INTEGER, NEGATIVE, TOO_LARGE, OUT_OF_RANGE, NO_ID, NOT_UTF8 = 1, 2, 3, 4, 5, 6
-TOO_FEW, NOT_NUMBER, NO_WEIGHT, QUOTING, WRONG_TAG, TOO_MANY = 7, 8, 9, 10, 11, 12
+TOO_FEW, NOT_NUMBER, NO_WEIGHT, QUOTING, WRONG_TAG = 7, 8, 9, 10, 11
 
 _NEWLINE, _RETURN, _SPACE, _TABULATOR, _QUOTE = 10, 13, 32, 9, 34
 _EXACT, _BROKEN, _OPEN = 0, 1, 2
 
-_TEN = np.uint64(10)
-_NINE = np.uint64(9)
-_ZERO = np.uint64(0)
-_ONE = np.uint64(1)
+_ZERO, _ONE, _NINE, _TEN = np.uint64(0), np.uint64(1), np.uint64(9), np.uint64(10)
 _THIRTY_TWO = np.uint64(32)
 _LOW_HALF = np.uint64(0xFFFFFFFF)
 _ALL_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 _EXACT_POWERS = np.array([10.0**i for i in range(23)])
 
 
-@_helper
+@kernel
 def _high_word(a: Any, b: Any) -> Any:
     """The upper 64 bits of a * b."""
     a_high, a_low = a >> _THIRTY_TWO, a & _LOW_HALF
@@ -54,7 +46,7 @@ def _high_word(a: Any, b: Any) -> Any:
     return a_high * b_high + (middle >> _THIRTY_TWO) + (other >> _THIRTY_TWO)
 
 
-@_helper
+@kernel
 def _scaled(mantissa: Any, power: int, powers: Any) -> Any:
     """The double nearest to mantissa * 10**power, mantissa > 0, and whether it is certain."""
     if power < LEAST_POWER:
@@ -73,7 +65,7 @@ def _scaled(mantissa: Any, power: int, powers: Any) -> Any:
         lower += more
         if lower < more:
             upper += _ONE
-    top = np.int64(upper >> np.uint64(63))
+    top = int(upper >> np.uint64(63))
     cut = np.uint64(top + 9)
     digits = upper >> cut
     exponent = ((217706 * power) >> 16) + 63 + top - shift
@@ -84,7 +76,7 @@ def _scaled(mantissa: Any, power: int, powers: Any) -> Any:
     return math.ldexp(np.float64(digits), exponent - 52), True
 
 
-@_helper
+@kernel
 def _word(data: Any, at: int, end: int) -> Any:
     """Read inf, infinity or nan in any case: the value and where it ends (``at`` if none)."""
     if end - at < 3:
@@ -101,7 +93,7 @@ def _word(data: Any, at: int, end: int) -> Any:
     return math.inf, at + 3
 
 
-@_helper
+@kernel
 def _mantissa(data: Any, at: int, end: int) -> Any:
     """Read digits with at most one point: the first 19 that count, the power of ten that is
     still to be applied, whether digits other than 0 were left out, and where they end
@@ -129,7 +121,7 @@ def _mantissa(data: Any, at: int, end: int) -> Any:
     return mantissa, power, rest, at if some else -1
 
 
-@_helper
+@kernel
 def _number(data: Any, at: int, end: int, powers: Any) -> Any:
     """Read a decimal number: its value, where it ends, and _EXACT, _BROKEN or _OPEN."""
     sign = 1.0
@@ -147,7 +139,7 @@ def _number(data: Any, at: int, end: int, powers: Any) -> Any:
         at += at < end and (data[at] == 45 or data[at] == 43)
         exponent, first = 0, at
         while at < end and 48 <= data[at] <= 57:
-            exponent = min(exponent * 10 + np.int64(data[at]) - 48, 1 << 40)
+            exponent = min(exponent * 10 + int(data[at]) - 48, 1 << 40)
             at += 1
         if at == first:
             return 0.0, at, _BROKEN
@@ -165,7 +157,7 @@ def _number(data: Any, at: int, end: int, powers: Any) -> Any:
     return sign * value, at, _EXACT if certain else _OPEN
 
 
-@_inlined
+@inlined
 def _digits(data: Any, at: int, end: int) -> Any:
     """Read decimal digits: their value modulo 2**64, and where they end."""
     value = _ZERO
@@ -178,7 +170,7 @@ def _digits(data: Any, at: int, end: int) -> Any:
     return value, at
 
 
-@_helper
+@kernel
 def _integer(data: Any, start: int, stop: int) -> Any:
     """Read a whole field as an id: its value and what is wrong with it."""
     if start == stop:
@@ -199,7 +191,7 @@ def _integer(data: Any, start: int, stop: int) -> Any:
     return value, 0
 
 
-@_helper
+@kernel
 def _is_utf8(data: Any, start: int, stop: int) -> bool:
     """Whether the bytes are UTF-8 without NUL."""
     at = start
@@ -212,9 +204,9 @@ def _is_utf8(data: Any, start: int, stop: int) -> bool:
         if lead < 0xC2 or lead > 0xF4 or at + more > stop:
             return False
         second = data[at]
-        if lead == 0xE0 and second < 0xA0 or lead == 0xED and second > 0x9F:
+        if (lead == 0xE0 and second < 0xA0) or (lead == 0xED and second > 0x9F):
             return False
-        if lead == 0xF0 and second < 0x90 or lead == 0xF4 and second > 0x8F:
+        if (lead == 0xF0 and second < 0x90) or (lead == 0xF4 and second > 0x8F):
             return False
         for i in range(at, at + more):
             if data[i] & 0xC0 != 0x80:
@@ -223,22 +215,22 @@ def _is_utf8(data: Any, start: int, stop: int) -> bool:
     return True
 
 
-@_inlined
+@inlined
 def _line_ends(data: Any, at: int, end: int) -> bool:
     if at >= end or data[at] == _NEWLINE:
         return True
     return data[at] == _RETURN and (at + 1 == end or data[at + 1] == _NEWLINE)
 
 
-@_inlined
+@inlined
 def _after_blanks(data: Any, at: int, end: int, separator: int) -> int:
     while at < end and (data[at] == _SPACE or data[at] == _TABULATOR) and data[at] != separator:
         at += 1
     return at
 
 
-@_inlined
-def _closes(data: Any, at: int, end: int, separator: int) -> bool:
+@inlined
+def _closes(data: Any, at: int, end: int, separator: int) -> Any:
     """Whether a field that came to ``at`` is over for certain (blanks may still follow)."""
     if at < end and data[at] > 32:
         return data[at] == separator
@@ -247,7 +239,7 @@ def _closes(data: Any, at: int, end: int, separator: int) -> bool:
     return _line_ends(data, at, end) or (separator != 0 and data[at] == separator)
 
 
-@_helper
+@kernel
 def _quoted(data: Any, at: int, end: int, separator: int) -> Any:
     """Read a field in double quotes; doubled ones inside become single, in place."""
     start = at + 1
@@ -266,7 +258,7 @@ def _quoted(data: Any, at: int, end: int, separator: int) -> Any:
     return start, to, at, QUOTING
 
 
-@_helper
+@kernel
 def _field(data: Any, at: int, end: int, separator: int) -> Any:
     """Find any field: where it starts and stops, where to go on, and what is wrong with it."""
     if separator != 0 and at < end and data[at] == _QUOTE:
@@ -284,7 +276,7 @@ def _field(data: Any, at: int, end: int, separator: int) -> Any:
     return start, stop, at, 0
 
 
-@_inlined
+@inlined
 def _read_id(data: Any, at: int, end: int, rules: Any) -> Any:
     """Read an id: the number, or the start and length of the name; where to go on; the code."""
     if not rules.names:
@@ -305,7 +297,7 @@ def _read_id(data: Any, at: int, end: int, rules: Any) -> Any:
     return np.uint64(start), stop - start, after, 0 if _is_utf8(data, start, stop) else NOT_UTF8
 
 
-@_inlined
+@inlined
 def _read_value(data: Any, at: int, end: int, powers: Any, separator: int) -> Any:
     """Read a number: its value, where the field starts, stops and where to go on, and
     _EXACT (also for an empty field, which is nan), _BROKEN or _OPEN, and the code.
@@ -321,7 +313,7 @@ def _read_value(data: Any, at: int, end: int, powers: Any, separator: int) -> An
     return value, start, stop, after, status, code
 
 
-@_inlined
+@inlined
 def _read_row(data: Any, at: int, end: int, rules: Any, roles: Any, powers: Any, out: Any) -> Any:
     """Read one line into row ``out.state[0]``: where its last needed field ends, the code, and
     the column that is wrong.
@@ -336,7 +328,7 @@ def _read_row(data: Any, at: int, end: int, rules: Any, roles: Any, powers: Any,
         if rules.separator == 0 and _line_ends(data, at, end):
             return at, TOO_FEW, column
         role = roles[column]
-        if role == SOURCE or role == TARGET:
+        if SOURCE <= role <= TARGET:
             first, length, at, code = _read_id(data, at, end, rules)
             out.ids[role - SOURCE, row] = first
             if rules.names:
@@ -362,7 +354,7 @@ def _read_row(data: Any, at: int, end: int, rules: Any, roles: Any, powers: Any,
     return at, 0, 0
 
 
-@_kernel
+@kernel
 def scan_rows(
     data: U8, at: int, rules: Rules, comment: Array, roles: Array, powers: U64, out: Out
 ) -> int:

@@ -1,4 +1,4 @@
-"""What the row scanner is told and what it fills. (Apart from the kernels: it needs no compiler.)"""
+"""What the row scanner is told and what it fills; apart from it, since this needs no compiler."""
 
 from __future__ import annotations
 

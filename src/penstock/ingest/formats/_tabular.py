@@ -1,0 +1,211 @@
+"""Tables of all kinds as one: names, types, and record batches of chosen columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.errors import InputError
+from penstock.ingest.formats._bytes import is_compressed, open_error
+
+_PARQUET, _ARROW = b"PAR1", b"ARROW1"
+#: Rows to have of a Parquet file at a time: enough to be fast, little enough for small budgets.
+_BATCH_ROWS = 1 << 17
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Something with columns."""
+
+    #: What to call it in messages.
+    name: str
+    names: list[str]
+    #: Arrow types.
+    types: list[Any]
+    num_rows: int | None
+    #: ``batches(positions, rows)`` yields record batches of those columns, in that order, with at
+    #: most that many rows.
+    batches: Callable[[list[int], int], Iterator[Any]]
+    cheap_to_repeat: bool = True
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Turn Arrow's errors into ours."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        words = " ".join(str(error).split())
+        raise InputError(f"{name}: cannot be read as a table: {words}") from None
+
+
+def _slices(batch: Any, rows: int) -> Iterator[Any]:
+    for start in range(0, batch.num_rows, rows):
+        yield batch.slice(start, rows)
+
+
+def open_table_file(path: str) -> Table:
+    """Open a Parquet file or an Arrow file (either of its forms), by what it begins with."""
+    if is_compressed(path):
+        raise InputError(f"{path}: tables compress their own columns; decompress the file first")
+    try:
+        with open(path, "rb") as file:
+            magic = file.read(8)
+    except OSError as error:
+        raise open_error(path, error) from None
+    with _naming(path):
+        if magic[:4] == _PARQUET:
+            return _parquet(path)
+        return _ipc(path, is_file=magic[:6] == _ARROW)
+
+
+def _parquet(path: str) -> Table:
+    from pyarrow import parquet
+
+    def open_file() -> Any:
+        return parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)
+
+    with open_file() as file:
+        schema, num_rows = file.schema_arrow, file.metadata.num_rows
+
+    def batches(positions: list[int], rows: int) -> Iterator[Any]:
+        names = [schema.names[i] for i in positions]
+        for name in names:
+            if schema.names.count(name) > 1:
+                raise InputError(f"{path}: more than one column is called {name!r}; rename one")
+        with _naming(path), open_file() as file:
+            rows = min(rows, _BATCH_ROWS)
+            for batch in file.iter_batches(rows, columns=names, use_threads=False):
+                yield batch.select(names)
+
+    return Table(path, schema.names, schema.types, num_rows, batches, cheap_to_repeat=False)
+
+
+def _ipc(path: str, *, is_file: bool) -> Table:
+    import pyarrow as pa
+
+    def open_reader(file: Any, positions: list[int] | None = None) -> Any:
+        options = pa.ipc.IpcReadOptions(included_fields=positions, use_threads=False)
+        opener = pa.ipc.open_file if is_file else pa.ipc.open_stream
+        return opener(file, options=options)
+
+    with pa.memory_map(path) as file, open_reader(file) as reader:
+        schema = reader.schema
+
+    def whole_batches(reader: Any) -> Iterator[Any]:
+        if not is_file:
+            yield from reader
+            return
+        for i in range(reader.num_record_batches):
+            yield reader.get_batch(i)
+
+    def batches(positions: list[int], rows: int) -> Iterator[Any]:
+        # The file holds its columns in order, whatever order they are asked for in.
+        stored = sorted(positions)
+        order = [stored.index(position) for position in positions]
+        with (
+            _naming(path),
+            pa.memory_map(path) as file,
+            open_reader(file, stored) as reader,
+        ):
+            for whole in whole_batches(reader):
+                for batch in _slices(whole.select(order), rows):
+                    batch.validate(full=True)
+                    yield batch
+
+    return Table(path, schema.names, schema.types, None, batches, cheap_to_repeat=False)
+
+
+def open_memory(data: Any) -> Table:
+    """Open a table in memory. pandas is converted piece by piece; other tables as they are."""
+    import pyarrow as pa
+
+    package, name = type(data).__module__.partition(".")[0], type(data).__name__
+    if package == "pandas":
+        return _pandas(data)
+    if name == "LazyFrame" and package == "polars":
+        return _lazy(data)
+    with _naming(name):
+        if package == "polars":
+            data = pa.RecordBatchReader.from_stream(data).read_all()
+        elif isinstance(data, pa.RecordBatch) or not hasattr(data, "__arrow_c_stream__"):
+            data = pa.Table.from_batches([pa.record_batch(data)])
+        if isinstance(data, pa.Table):
+            return _arrow(data)
+        reader = data
+        if not isinstance(data, pa.RecordBatchReader):
+            reader = pa.RecordBatchReader.from_stream(data)
+        return _reader(reader, name)
+
+
+def _arrow(table: Any) -> Table:
+    def batches(positions: list[int], rows: int) -> Iterator[Any]:
+        yield from table.select(positions).to_batches(max_chunksize=rows)
+
+    return Table("table", table.schema.names, table.schema.types, table.num_rows, batches)
+
+
+def _reader(reader: Any, name: str) -> Table:
+    used = False
+
+    def batches(positions: list[int], rows: int) -> Iterator[Any]:
+        nonlocal used
+        if used:
+            raise InputError(
+                f"{name}: this can be read only once, and has been; make a new one, "
+                "or pass a table or a file"
+            )
+        used = True
+        with _naming(name), closing(reader):
+            for whole in reader:
+                yield from _slices(whole.select(positions), rows)
+
+    schema = reader.schema
+    return Table(name, schema.names, schema.types, None, batches, cheap_to_repeat=False)
+
+
+def _pandas(frame: Any) -> Table:
+    import pyarrow as pa
+
+    def convert(positions: list[int], start: int, stop: int) -> Any:
+        part = frame.iloc[start:stop, positions]
+        # Names need not be strings, nor different.
+        part.columns = [str(i) for i in range(len(positions))]
+        with _naming("DataFrame"):
+            return pa.RecordBatch.from_pandas(part, preserve_index=False)
+
+    def batches(positions: list[int], rows: int) -> Iterator[Any]:
+        for start in range(0, len(frame), rows):
+            yield convert(positions, start, start + rows)
+
+    def type_of(position: int) -> Any:
+        try:
+            return convert([position], 0, 1000).schema.types[0]
+        except InputError:
+            return pa.null()
+
+    names = [str(name) for name in frame.columns]
+    return Table("DataFrame", names, [*map(type_of, range(len(names)))], len(frame), batches)
+
+
+def _lazy(frame: Any) -> Table:
+    import pyarrow as pa
+
+    with _naming("LazyFrame"):
+        schema = pa.RecordBatchReader.from_stream(frame.head(0).collect()).schema
+
+    def batches(positions: list[int], rows: int) -> Iterator[Any]:
+        chosen = frame.select([schema.names[i] for i in positions])
+        parts = [chosen.collect()]
+        if hasattr(chosen, "collect_batches"):
+            parts = chosen.collect_batches(chunk_size=rows, maintain_order=True)
+        for part in parts:
+            with _naming("LazyFrame"):
+                for batch in pa.RecordBatchReader.from_stream(part):
+                    yield from _slices(batch, rows)
+
+    return Table("LazyFrame", schema.names, schema.types, None, batches, cheap_to_repeat=False)

@@ -1,0 +1,72 @@
+"""What ``build`` and ``generate`` have in common: watch, time, and show what came out."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from penstock.config import format_bytes
+from penstock.interfaces.cli._bars import watching
+from penstock.interfaces.cli._output import show
+from penstock.progress import Progress
+
+if TYPE_CHECKING:
+    from penstock.store.graph import Graph
+
+
+@dataclass(slots=True)
+class Building:
+    """Takes the graph when it is there."""
+
+    graph: Graph | None = None
+
+
+def peak_bytes() -> int:
+    """The most memory this process has had at any time, everything included."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+@contextmanager
+def building(*, as_json: bool) -> Iterator[tuple[Building, Progress]]:
+    """Times the block, which must set ``graph``, and shows the graph afterwards."""
+    result = Building()
+    started = time.perf_counter()
+    with watching(kernels=True) as progress:
+        yield result, progress
+    seconds = time.perf_counter() - started
+    if result.graph is not None:
+        data = built(result.graph, seconds)
+        show("" if as_json else built_text(data), data, as_json=as_json)
+
+
+def built(graph: Graph, seconds: float) -> dict[str, Any]:
+    """The facts of a graph that has just been built."""
+    from penstock.interfaces.cli._summary import describe
+
+    assert graph.path is not None
+    facts = describe(graph.catalog, graph.path)
+    return {**facts, "seconds": seconds, "peak_memory_bytes": peak_bytes()}
+
+
+def built_text(data: dict[str, Any]) -> str:
+    """Two lines about it."""
+    kind = "directed" if data["directed"] else "undirected"
+    rules = data["rules"]
+    left_out = [
+        f"{rules[name]:,} {words}"
+        for name, words in (
+            ("duplicates_dropped", "duplicates dropped"),
+            ("self_loops_dropped", "self-loops dropped"),
+        )
+        if rules.get(name)
+    ]
+    notes = f" ({', '.join(left_out)})" if left_out else ""
+    return (
+        f"{data['path']}: {data['num_vertices']:,} vertices, {data['num_edges']:,} {kind} edges"
+        f"{notes}\n"
+        f"{format_bytes(data['disk']['total_bytes'])} on disk, built in {data['seconds']:.1f} s"
+    )

@@ -1,0 +1,226 @@
+"""Options that several commands have, spelled once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from penstock.errors import OptionError
+
+# These repeat the types of the layers below, which are too slow to import for `--help`; a test
+# compares them.
+DuplicateRule = Literal["keep", "first", "last", "min", "max", "sum"]
+LoopRule = Literal["keep", "drop"]
+VertexOrder = Literal["degree", "none"]
+NeighbourOrder = Literal["id", "degree", "input"]
+Directions = Literal["both", "out", "in"]
+LayoutName = Literal["banded", "slotted"]
+IdKind = Literal["int", "string"]
+OnBadLine = Literal["error", "skip"]
+GeneratorName = Literal["rmat", "uniform"]
+
+_INPUT = "Reading the input"
+_GRAPH = "The graph"
+_PAGES = "Pages on disk"
+_WORK = "The work"
+#: What stands for `--weights` without a name.
+USUAL_WEIGHTS = "\0usual"
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show where an error came from.")]
+GraphPath = Annotated[Path, typer.Argument(metavar="GRAPH", help="A graph directory.")]
+Target = Annotated[Path, typer.Argument(metavar="TARGET", help="The graph directory to make.")]
+
+Sources = Annotated[
+    list[str], typer.Argument(metavar="SOURCE...", help="Files, or patterns in quotes.")
+]
+Undirected = Annotated[
+    bool | None,
+    typer.Option(
+        "--undirected/--directed",
+        help="Whether edges go both ways. Default: what the input says, else directed.",
+        rich_help_panel=_GRAPH,
+    ),
+]
+NumVertices = Annotated[
+    int | None,
+    typer.Option(
+        help="Vertices are 0 to this less one, with or without edges.", rich_help_panel=_GRAPH
+    ),
+]
+Weights = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[COLUMN]",
+        help="Keep weights: from the input's usual column (in text the third), or from the "
+        "column of that name or number.",
+        rich_help_panel=_INPUT,
+    ),
+]
+NoWeights = Annotated[
+    bool,
+    typer.Option("--no-weights", help="Leave out weights that are there.", rich_help_panel=_INPUT),
+]
+Attribute = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="A further column to keep with the edges. Repeatable.",
+        rich_help_panel=_INPUT,
+    ),
+]
+Columns = Annotated[
+    str,
+    typer.Option(
+        metavar="SRC,DST",
+        help="Columns of source and target, by number from 0 or by name.",
+        rich_help_panel=_INPUT,
+    ),
+]
+Ids = Annotated[
+    IdKind | None, typer.Option(help="What ids are. Default: found out.", rich_help_panel=_INPUT)
+]
+Format = Annotated[
+    str | None,
+    typer.Option(help="Which format. Default: by the name of the file.", rich_help_panel=_INPUT),
+]
+Separator = Annotated[
+    str,
+    typer.Option(
+        help="Between the columns of text: a character, tab, space (any white space) or auto.",
+        rich_help_panel=_INPUT,
+    ),
+]
+Comment = Annotated[
+    str,
+    typer.Option(help="A line that begins with one of these is a comment.", rich_help_panel=_INPUT),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first line names the columns. Default: found out.",
+        rich_help_panel=_INPUT,
+    ),
+]
+SkipLines = Annotated[
+    int,
+    typer.Option(help="Lines to pass over at the start of each file.", rich_help_panel=_INPUT),
+]
+BadLine = Annotated[
+    OnBadLine,
+    typer.Option(help="Stop at a line that cannot be read, or skip it.", rich_help_panel=_INPUT),
+]
+
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        help="Bytes to hold at most, such as 512MB or 2GiB, beyond what Python and the compiled "
+        "kernels take. Default: half of what is available.",
+        rich_help_panel=_WORK,
+    ),
+]
+Threads = Annotated[
+    int | None, typer.Option(help="Default: one for each core.", rich_help_panel=_WORK)
+]
+Tmpdir = Annotated[
+    Path | None,
+    typer.Option(help="Where temporary files go. Default: beside TARGET.", rich_help_panel=_WORK),
+]
+Overwrite = Annotated[
+    bool,
+    typer.Option("--overwrite", help="Replace what is there, once the new one is complete."),
+]
+Duplicates = Annotated[
+    DuplicateRule,
+    typer.Option(
+        help="Of several edges between the same two vertices keep all, or one: the first, the "
+        "last, the one with the smallest or largest weight, or one with the sum of the weights.",
+        rich_help_panel=_GRAPH,
+    ),
+]
+SelfLoops = Annotated[
+    LoopRule, typer.Option(help="Edges from a vertex to itself.", rich_help_panel=_GRAPH)
+]
+Order = Annotated[
+    VertexOrder,
+    typer.Option(
+        help="Number vertices by descending degree, or leave them in order of their ids.",
+        rich_help_panel=_GRAPH,
+    ),
+]
+Neighbours = Annotated[
+    NeighbourOrder, typer.Option(help="The order of each list.", rich_help_panel=_GRAPH)
+]
+DirectionsToStore = Annotated[
+    Directions,
+    typer.Option(help="Which lists of a directed graph to store.", rich_help_panel=_GRAPH),
+]
+Layout = Annotated[
+    LayoutName, typer.Option(help="How lists are spelled in pages.", rich_help_panel=_PAGES)
+]
+PageSize = Annotated[
+    str | None,
+    typer.Option(
+        help="Such as 64KiB or 1MiB, a multiple of 4096. Default: 1MiB, less for small graphs.",
+        rich_help_panel=_PAGES,
+    ),
+]
+PhysicalIds = Annotated[
+    str | None,
+    typer.Option(
+        metavar="P,Q",
+        help="Slotted layout: bytes of page and slot numbers (2,2 or 3,3 or 2,4 or 4,2).",
+        rich_help_panel=_PAGES,
+    ),
+]
+Stripe = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="DIR",
+        help="A further directory, best on another disk, to deal pages out to. Repeatable.",
+        rich_help_panel=_PAGES,
+    ),
+]
+
+
+def pair(text: str | None, name: str) -> tuple[str, str] | None:
+    """Two values with a comma between them."""
+    if text is None:
+        return None
+    parts = tuple(part.strip() for part in text.split(","))
+    if len(parts) != 2 or not all(parts):
+        raise OptionError(f"{name}: expected two values with a comma between them, got {text!r}")
+    return parts[0], parts[1]
+
+
+def number_pair(text: str | None, name: str) -> tuple[int, int] | None:
+    """Two numbers with a comma between them."""
+    found = pair(text, name)
+    if found is None:
+        return None
+    try:
+        return int(found[0]), int(found[1])
+    except ValueError:
+        raise OptionError(f"{name}: expected two numbers such as 2,2; got {text!r}") from None
+
+
+def graph_options(given: dict[str, Any]) -> dict[str, Any]:
+    """From the command line's names to Python's, for what ``build`` and ``generate`` both take."""
+    return {
+        "duplicates": given["duplicates"],
+        "self_loops": given["self_loops"],
+        "vertex_order": given["order"],
+        "neighbour_order": given["neighbours"],
+        "directions": given["directions"],
+        "layout": given["layout"],
+        "page_size": given["page_size"],
+        "physical_ids": number_pair(given["physical_ids"], "physical-ids"),
+        "stripes": tuple(given["stripe"] or ()),
+        "memory": given["memory"],
+        "threads": given["threads"],
+        "tmpdir": given["tmpdir"],
+        "overwrite": given["overwrite"],
+    }

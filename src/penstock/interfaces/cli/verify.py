@@ -1,0 +1,57 @@
+"""``penstock verify``: read every byte of a graph and say what is wrong with it."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from penstock.interfaces.cli._options import Debug, GraphPath, Json, Threads
+
+_SHOWN = 20
+
+
+def command(
+    graph: GraphPath,
+    threads: Threads = None,
+    most: Annotated[int, typer.Option(help="Problems to list.", min=1)] = _SHOWN,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Check every page and index of a graph: checksums, counts, order, both directions."""
+    from penstock.config import format_bytes, thread_count
+    from penstock.interfaces.cli._bars import watching
+    from penstock.interfaces.cli._output import show
+    from penstock.store.check import check_graph
+
+    started = time.perf_counter()
+    with watching() as progress:
+        report = check_graph(graph, threads=thread_count(threads), progress=progress)
+    seconds = time.perf_counter() - started
+    problems = report.problems
+    data = {
+        "path": str(graph),
+        "ok": not problems,
+        "num_problems": len(problems),
+        "problems": [{"where": str(p.where), "what": str(p.what)} for p in problems[:most]],
+        "pages": report.pages,
+        "bytes": report.bytes,
+        "edges": report.edges,
+        "seconds": seconds,
+    }
+    lines = [f"{p.where}: {p.what}" for p in problems[:most]]
+    if len(problems) > most:
+        lines.append(f"... and {len(problems) - most:,} more")
+    verdict = f"{len(problems):,} problems found" if problems else "no problems"
+    lines.append(
+        f"{graph}: {verdict}; checked {report.pages:,} pages ({format_bytes(report.bytes)}) "
+        f"and {report.edges:,} edges in {seconds:.1f} s"
+    )
+    show("\n".join(lines), data, as_json=json)
+    if problems:
+        typer.echo(
+            f"penstock: {graph}: damaged ({verdict}); restore it from a copy or rebuild it",
+            err=True,
+        )
+        raise typer.Exit(1)
