@@ -1,6 +1,7 @@
 """How kernels are compiled: one place for the compiler's options.
 
-``NUMBA_BOUNDSCHECK=1`` turns the same kernels into bounds-checked ones; the tests have a lane for it.
+``NUMBA_BOUNDSCHECK=1`` turns the same kernels into bounds-checked ones; the tests have a lane for
+it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Function = Callable[..., Any]
 
 
 def kernel(function: Function) -> Function:
-    """Compile a function over arrays; it runs without the interpreter lock and is cached on disk."""
+    """Compile a function over arrays; it runs without the interpreter lock, cached on disk."""
     compiled: Function = numba.njit(nogil=True, cache=True, error_model="numpy")(function)
     return compiled
 
@@ -31,8 +32,8 @@ def inlined(function: Function) -> Function:
 
 
 @intrinsic
-def _atomic_add(typingctx, array, index, value):  # type: ignore[no-untyped-def]  # noqa: ARG001
-    """``array[index] += value`` for a one-dimensional integer array, atomically; returns the old."""
+def _atomic_add(typingctx, array, index, value):  # type: ignore[no-untyped-def]
+    """``array[index] += value`` for a one-dimensional integer array, atomically; gives the old."""
     if not (isinstance(array, nbtypes.Array) and array.ndim == 1):
         return None
     signature = array.dtype(array, nbtypes.intp, array.dtype)
@@ -55,7 +56,7 @@ def _loader(bits: int) -> Any:
     """
 
     @intrinsic
-    def load(typingctx, array, index):  # type: ignore[no-untyped-def]  # noqa: ARG001
+    def load(typingctx, array, index):  # type: ignore[no-untyped-def]
         signature = nbtypes.Integer.from_bitwidth(bits, signed=False)(array, nbtypes.intp)
 
         def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]

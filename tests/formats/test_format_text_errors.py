@@ -73,7 +73,9 @@ def test_bad_lines_of_separated_columns(tmp_path, line, options, words):
     assert len(read(path, on_bad_line="skip", **options)) == 2
 
 
-@pytest.mark.parametrize("name", [b"\xff", b"a\xc3", b"\xed\xa0\x80", b"\xf5\x80\x80\x80", b"a\x00b"])
+@pytest.mark.parametrize(
+    "name", [b"\xff", b"a\xc3", b"\xed\xa0\x80", b"\xf5\x80\x80\x80", b"a\x00b"]
+)
 def test_strings_must_be_utf8(tmp_path, name):
     path = write(tmp_path / "a.txt", b"a b\n" * 20_000 + b"x " + name + b"\n")
     with pytest.raises(ParseError, match=r"a\.txt:20001: .*a target id in UTF-8"):
@@ -187,7 +189,14 @@ def test_random_bytes_raise_nothing_else(tmp_path):
     alphabets = [bytes(range(256)), b"0123456789 \n", b'0123456789 \t\r\n",;#%.eE+-infax\xc3\xa9']
     suffixes = [".txt", ".csv", ".mtx", ".gr", ".graph", ".sg", ".wsg", ".parquet", ".arrow", ".e"]
     beginnings = [b"", b"%%MatrixMarket matrix coordinate real general\n9 9 9\n", b"p sp 9 9\n"]
-    beginnings += [b"9 9\n", b"9 9 111 2\n", b"PAR1", b"ARROW1\0\0", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"]
+    beginnings += [
+        b"9 9\n",
+        b"9 9 111 2\n",
+        b"PAR1",
+        b"ARROW1\0\0",
+        b"\x1f\x8b",
+        b"\x28\xb5\x2f\xfd",
+    ]
     outcomes = set()
     for round_number in range(600):
         letters = np.frombuffer(alphabets[round_number % 3], np.uint8)

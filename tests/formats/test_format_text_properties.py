@@ -61,7 +61,7 @@ numbers = st.one_of(
     st.floats(allow_nan=False, width=32).map(repr),
     st.integers(-(10**30), 10**30).map(str),
     st.decimals(allow_nan=False, allow_infinity=False).map(str),
-    st.from_regex(r"[+-]?([0-9]{1,25}\.?[0-9]{0,25}|\.[0-9]{1,25})([eE][+-]?[0-9]{1,4})?\Z"),
+    st.from_regex(r"\A[+-]?([0-9]{1,25}\.?[0-9]{0,25}|\.[0-9]{1,25})([eE][+-]?[0-9]{1,4})?\Z"),
     st.sampled_from(["inf", "-Infinity", "+INF", "1e999", "-1e-999", "00.10e-0", "5e-324"]),
 ).filter(str.isascii)
 

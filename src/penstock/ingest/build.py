@@ -146,7 +146,12 @@ class _Build:
             if len(types) == len(source.columns):
                 return ReadResult(SourceRows(source), types, types)
         return read_rows(
-            source, self.options.memory, self.options.threads, self.scratch, self.progress, self.seed
+            source,
+            self.options.memory,
+            self.options.threads,
+            self.scratch,
+            self.progress,
+            self.seed,
         )
 
     def _column_types(self, read: ReadResult) -> dict[str, np.dtype[Any]]:

@@ -107,13 +107,15 @@ def rmat(
 ) -> Source:
     """Kronecker edges as Graph500 makes them: ``2**scale`` vertices, ``edge_factor`` edges each.
 
-    ``probabilities`` are A, B, C, D of the four quadrants, to 16 bits. ``shuffle`` renames the vertices at
-    random, so that their names say nothing about their degrees.
+    ``probabilities`` are A, B, C, D of the four quadrants, to 16 bits. ``shuffle`` renames the
+    vertices at random, so that their names say nothing about their degrees.
     """
     if not 1 <= scale <= 31:
         raise OptionError(f"scale: expected 1 to 31, got {scale}")
     if min(probabilities) < 0 or abs(sum(probabilities) - 1) > 1e-9:
-        raise OptionError(f"probabilities: expected A, B, C, D that add up to 1, got {probabilities}")
+        raise OptionError(
+            f"probabilities: expected A, B, C, D that add up to 1, got {probabilities}"
+        )
     ends = [round(sum(probabilities[:k]) * (1 << 16)) for k in (1, 2, 3)]
     quadrants: U8 = np.searchsorted(ends, np.arange(1 << 16), side="right").astype(np.uint8)
     salt = np.uint64(seed % (1 << 64))
@@ -125,7 +127,9 @@ def rmat(
     return _source(fill, 1 << scale, num_edges, threads, chunk_rows, f"rmat {scale}")
 
 
-def uniform(num_vertices: int, num_edges: int, seed: int = 1, threads: int = 1, chunk_rows: int = CHUNK_ROWS) -> Source:
+def uniform(
+    num_vertices: int, num_edges: int, seed: int = 1, threads: int = 1, chunk_rows: int = CHUNK_ROWS
+) -> Source:
     """Edges whose two ends are drawn evenly from all vertices (Erdos and Renyi's G(n, m), with
     repeats and loops until the rules take them out).
     """
@@ -142,7 +146,11 @@ def uniform(num_vertices: int, num_edges: int, seed: int = 1, threads: int = 1, 
 
 
 def uniform_of_scale(
-    scale: int, edge_factor: float = 16, seed: int = 1, threads: int = 1, chunk_rows: int = CHUNK_ROWS
+    scale: int,
+    edge_factor: float = 16,
+    seed: int = 1,
+    threads: int = 1,
+    chunk_rows: int = CHUNK_ROWS,
 ) -> Source:
     """:func:`uniform` with ``2**scale`` vertices and ``edge_factor`` edges each."""
     if not 1 <= scale <= 31:

@@ -1,16 +1,18 @@
 """Turning ids of any kind into ranks 0 .. n-1 in ascending order of the ids, in bounded memory.
 
-Dense integer ids need none of this. Sparse integers are sorted (externally if need be) and looked up
-through a hash index. Strings are hashed to 64-bit keys while they are read, so that everything after
-works on numbers; the distinct strings are kept aside, sorted, and tell each key its rank. That two
-strings share a key is noticed, never overlooked. An index too big for memory is made a part at a
-time, and the rows go past each part.
+Dense integer ids need none of this. Sparse integers are sorted (externally if need be) and looked
+up through a hash index. Strings are hashed to 64-bit keys while they are read, so that everything
+after works on numbers; the distinct strings are kept aside, sorted, and tell each key its rank. That
+two strings share a key is noticed, never overlooked. An index too big for memory is made a part at
+a time, and the rows go past each part.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -46,7 +48,7 @@ def _build_index(keys, slots):  # type: ignore[no-untyped-def]
 
 @kernel
 def _look_up(ids, keys, ranks, first_rank, slots, out):  # type: ignore[no-untyped-def]
-    """Write the rank of each id that is in the index; leave the others. Empty ``ranks``: in order."""
+    """Write the rank of each id that is here; leave the others. Empty ``ranks``: in order."""
     mask = np.uint64(len(slots) - 1)
     for i in range(len(ids)):
         at = (ids[i] * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20) & mask
@@ -79,9 +81,7 @@ class _Index:
         _look_up(ids, self._keys, self._ranks, self._first_rank, self._slots, out)
 
 
-def sorted_unique(
-    parts: Iterator[U64], limit: int, scratch: Path, out: Path
-) -> U64:
+def sorted_unique(parts: Iterator[U64], limit: int, scratch: Path, out: Path) -> U64:
     """The distinct numbers of all parts, ascending; in memory, or mapped from ``out`` if large."""
     runs: list[Path] = []
     held: list[U64] = []
@@ -123,7 +123,7 @@ def _merge_runs(runs: list[U64], limit: int, out: Path) -> U64:
 
 def rank_rows(
     spool: Spool, parts: Callable[[int], Iterator[tuple[U64, U32, int]]], num_ids: int,
-    columns: dict[str, np.dtype[object]], budget: int, threads: int, scratch: Path,
+    columns: dict[str, np.dtype[Any]], budget: int, threads: int, scratch: Path | None,
 ) -> Spool:  # fmt: skip
     """Replace the ids of all rows by ranks; the old spool is used up.
 
@@ -134,9 +134,10 @@ def rank_rows(
     for number, (keys, ranks, first_rank) in enumerate(parts(wanted)):
         index = _Index(keys, ranks, first_rank)
         last = number == wanted - 1
-        target = Spool(scratch / f"ranked.{number}", budget // 3, columns if last else ranked)
+        folder = scratch and scratch / f"ranked.{number}"
+        target = Spool(folder, budget // 3, columns if last else ranked)
 
-        def look_up(raw, spool=spool, index=index, last=last) -> Packed:  # type: ignore[no-untyped-def]  # noqa: B008
+        def look_up(raw, spool=spool, index=index, last=last) -> Packed:  # type: ignore[no-untyped-def]
             chunk = spool.unpack(raw)
             found = dict(chunk.columns)
             src = _pending(found.pop(_SRC, None), len(chunk))
@@ -176,7 +177,7 @@ def hashed_parts(keys: U64) -> Callable[[int], Iterator[tuple[U64, U32, int]]]:
 
     def parts(wanted: int) -> Iterator[tuple[U64, U32, int]]:
         bounds = [((1 << 64) * k // wanted) for k in range(wanted + 1)]
-        for low, high in zip(bounds, bounds[1:], strict=False):
+        for low, high in pairwise(bounds):
             chosen, ranks = [], []
             for at in range(0, len(keys), 1 << 20):
                 block = np.asarray(keys[at : at + (1 << 20)])

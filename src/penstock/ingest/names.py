@@ -94,7 +94,7 @@ def distinct_names(names: Names, keys: U64) -> pa.Table:
 class NameCollector:
     """Gathers distinct strings; holds about ``limit`` bytes of them, the rest in sorted files."""
 
-    def __init__(self, scratch: Path, limit: int) -> None:
+    def __init__(self, scratch: Path | None, limit: int) -> None:
         self._scratch = scratch
         self._limit = limit
         self._held: list[pa.Table] = []
@@ -110,6 +110,7 @@ class NameCollector:
         merged = _sorted_distinct(self._held)
         self._held = [merged]
         if merged.nbytes > self._limit // 2:
+            assert self._scratch is not None
             path = self._scratch / f"names.{len(self._runs)}.arrow"
             with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, _SCHEMA) as writer:
                 writer.write_table(merged, max_chunksize=1 << 16)
@@ -191,4 +192,6 @@ def _as_text(table: pa.Table) -> pa.Table:
     try:
         return pa.table({"id": table["name"].cast(pa.large_string())})
     except pa.ArrowInvalid:
-        raise InputError("a vertex id is not valid UTF-8; convert the input to UTF-8 first") from None
+        raise InputError(
+            "a vertex id is not valid UTF-8; convert the input to UTF-8 first"
+        ) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,7 @@ def _sparse_ids(
     rows = read.rows
     assert isinstance(rows, SpoolRows)
 
-    def parts():  # type: ignore[no-untyped-def]
+    def parts() -> Iterator[U64]:
         for chunk in ordered_map(rows.load, rows.pieces(take=False), threads):
             yield chunk.src
             yield chunk.dst
@@ -183,14 +184,12 @@ def _count(
 
     def count(piece: Any) -> tuple[Array, Array, U64, int, int, int]:
         chunk = space.rows.load(piece)
-        fingerprint, loops, wrong = count_degrees(
-            chunk.src, chunk.dst, first, drop_loops, degrees
-        )
+        fingerprint, loops, wrong = count_degrees(chunk.src, chunk.dst, first, drop_loops, degrees)
         if wrong >= 0:
             last = space.first_id + space.bound - 1
             raise IdError(
-                f"{name}: an edge joins {chunk.src[wrong]} and {chunk.dst[wrong]}, but the vertices "
-                f"are {space.first_id} .. {last}"
+                f"{name}: an edge joins {chunk.src[wrong]} and {chunk.dst[wrong]}, but the "
+                f"vertices are {space.first_id} .. {last}"
             )
         looped: U64 = np.empty(0, np.uint64)
         if loops and not space.everyone:

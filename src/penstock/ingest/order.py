@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.jit import atomic_add, kernel
-from penstock.types import NO_VERTEX, I64, U32
+from penstock.types import I64, NO_VERTEX, U32
 
 #: Degrees below this are sorted by counting; the few above, by comparing.
 _COUNTED = 1 << 16
@@ -18,7 +18,7 @@ def count_degrees(src, dst, first_id, drop_loops, degrees):  # type: ignore[no-u
     """Add a chunk's ends to ``degrees`` (by id less ``first_id``; may be empty: only checks ids).
 
     Safe to call from several threads. Returns (fingerprint, loops dropped, row with an id that is
-    out of range or -1). The fingerprint is a sum over rows, so that it does not depend on their order.
+    out of range or -1). The fingerprint is a sum over rows: it does not depend on their order.
     """
     bound = np.uint64(len(degrees))
     fingerprint = np.uint64(0)

@@ -31,7 +31,9 @@ def repack(
     spec, firsts = choose_addressing(graph, options)
     directions = {}
     for direction in catalog.directions:
-        progress.start(f"repacking {direction}-lists", catalog.directions[direction].num_edges, "edges")
+        progress.start(
+            f"repacking {direction}-lists", catalog.directions[direction].num_edges, "edges"
+        )
         packer = Packer(
             spec,
             make_layout(spec, firsts[direction].astype(np.uint32)),
@@ -55,9 +57,7 @@ def repack(
     )  # fmt: skip
 
 
-def choose_addressing(
-    graph: Graph, options: BuildOptions
-) -> tuple[PageSpec, dict[Direction, I64]]:
+def choose_addressing(graph: Graph, options: BuildOptions) -> tuple[PageSpec, dict[Direction, I64]]:
     """The narrowest physical ids that can name every page, and the first vertex of each page."""
     catalog = graph.catalog
     choices = ADDRESSINGS if options.physical_ids is None else (options.physical_ids,)

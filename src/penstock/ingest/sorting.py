@@ -1,8 +1,8 @@
 """Sample sort of edges: sample, splitters, buckets; then each bucket on its own.
 
-An edge is one 64-bit key, ``source << shift | target``. Bucket b has the keys from ``lows[b]`` up to
-the next one's low, and keeps them relative to its low in as few bytes as its range needs. Within a
-bucket rows stay in input order until they are sorted, which the duplicate rules rely on.
+An edge is one 64-bit key, ``source << shift | target``. Bucket b has the keys from ``lows[b]`` up
+to the next one's low, and keeps them relative to its low in as few bytes as its range needs. Within
+a bucket rows stay in input order until they are sorted, which the duplicate rules rely on.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ def make_buckets(samples: U64, num_buckets: int, start: int, stop: int, align: i
     ``align`` clears that many low bits of each splitter, so that no source is divided.
     """
     ordered = np.sort(samples)
-    picks = ordered[(np.arange(1, num_buckets) * len(ordered)) // num_buckets] if len(ordered) else []
+    picks: Any = (
+        ordered[(np.arange(1, num_buckets) * len(ordered)) // num_buckets] if len(ordered) else []
+    )
     lows = np.unique(np.asarray(picks, np.uint64) >> np.uint64(align) << np.uint64(align))
     lows = np.concatenate([np.array([start], np.uint64), lows[lows > np.uint64(start)]])
     ends = np.append(lows[1:], np.uint64(stop))

@@ -124,7 +124,7 @@ class Spill:
 
 def _write_blocks(fd: int, blocks: list[U8]) -> int:
     total = 0
-    pending = [memoryview(block).cast("B") for block in blocks]
+    pending = [block.data.cast("B") for block in blocks]
     start = 0
     while start < len(pending):
         written = os.writev(fd, pending[start : start + _MOST_VECTORS])
@@ -139,7 +139,7 @@ def _write_blocks(fd: int, blocks: list[U8]) -> int:
 
 def _read_exactly(fd: int, size: int) -> U8:
     data: U8 = np.empty(size, np.uint8)
-    view = memoryview(data)
+    view = data.data
     while view:
         count = os.readv(fd, [view])
         if count == 0:

@@ -46,7 +46,7 @@ def pack_chunk(chunk: IntChunk) -> Packed:
 class Spool:
     """Chunks in order; in memory as long as they fit ``limit`` bytes, then in files."""
 
-    def __init__(self, folder: Path, limit: int, columns: dict[str, np.dtype[Any]]) -> None:
+    def __init__(self, folder: Path | None, limit: int, columns: dict[str, np.dtype[Any]]) -> None:
         self._spill = Spill(folder, limit)
         self._columns = columns
         self._chunks: list[tuple[int, tuple[int, int]]] = []

@@ -28,7 +28,7 @@ from penstock.types import IdKind
 Generator = Literal["rmat", "uniform"]
 
 
-def open(path: str | os.PathLike[str]) -> Graph:  # noqa: A001
+def open(path: str | os.PathLike[str]) -> Graph:
     """Open a graph directory. Nothing but its catalog is read."""
     return open_graph(path)
 
@@ -37,9 +37,9 @@ def build(
     source: Any,
     path: str | os.PathLike[str],
     directed: bool | None = None,  # noqa: FBT001
-    weights: bool | str | int | None = None,
+    weights: bool | str | int | None = None,  # noqa: FBT001
     memory: str | int | None = None,
-    overwrite: bool = False,  # noqa: FBT001, FBT002
+    overwrite: bool = False,  # noqa: FBT001
     *,
     attributes: Iterable[str | int] = (),
     duplicates: DuplicateRule = "last",
@@ -54,7 +54,7 @@ def build(
     stripes: Iterable[str | os.PathLike[str]] = (),
     tmpdir: str | os.PathLike[str] | None = None,
     threads: int | None = None,
-    format: str | None = None,  # noqa: A002
+    format: str | None = None,
     separator: str | None = "auto",
     comment: str = "#%",
     header: bool | None = None,
@@ -182,8 +182,8 @@ def generate(
 ) -> Graph:
     """Build a graph of ``2**scale`` vertices and ``edge_factor`` times as many random edges.
 
-    ``kind`` is "rmat" (Kronecker, as Graph500 has it; ``probabilities`` are A, B, C, D) or "uniform"
-    (both ends drawn evenly). The seed alone decides which edges. Further options are those of
+    ``kind`` is "rmat" (Kronecker, as Graph500 has it; ``probabilities`` are A, B, C, D) or
+    "uniform" (both ends drawn evenly). The seed alone decides which edges. Further options are those of
     :func:`build` that concern the graph, such as ``duplicates`` or ``layout``.
     """
     from penstock.ingest import generate as generators
@@ -210,7 +210,7 @@ def from_edges(
     src: Any,
     dst: Any,
     weight: Any = None,
-    directed: bool = True,  # noqa: FBT001, FBT002
+    directed: bool = True,  # noqa: FBT001
     num_vertices: int | None = None,
     *,
     duplicates: DuplicateRule = "last",

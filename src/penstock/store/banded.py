@@ -22,7 +22,7 @@ import numpy as np
 
 from penstock.errors import CorruptionError
 from penstock.jit import inlined, kernel, load16, load32
-from penstock.store.layout import MAX_PAGE_VERTICES, PageSpec
+from penstock.store.layout import MAX_PAGE_VERTICES, PageSpec, check_counts
 from penstock.store.page import HEADER_BYTES, LARGE, SMALL, TAIL_BYTES, PageHeader
 from penstock.types import I64, U8, U32, Adjacency, Array
 
@@ -150,7 +150,7 @@ def _encode(page, small, degrees, neighbours, bands, limits):  # type: ignore[no
     totals = np.zeros(num_bands, np.int64)
     widths = np.zeros(num_bands, np.int64)
     mine = np.zeros(num_bands, np.int64)
-    e = 0
+    e = np.int64(0)
     for v in range(vertices):
         stop = e + np.int64(degrees[v])
         _count_bands(neighbours, e, stop, limits, mine)
@@ -189,7 +189,7 @@ def _encode(page, small, degrees, neighbours, bands, limits):  # type: ignore[no
     for b in range(num_bands):
         ends[b] = at
         at += _aligned(totals[b] * bands[b])
-    e = 0
+    e = np.int64(0)
     for v in range(vertices):
         for b in range(num_bands):
             count = np.int64(counts[v, b])
@@ -258,7 +258,7 @@ def _decode(page, small, vertices, edges, bands, column_bytes, degrees, neighbou
         ids[b] = at
         at += _aligned(totals[b] * bands[b])
     left = totals.copy()
-    e = 0
+    e = np.int64(0)
     for v in range(vertices):
         degree = 0
         for b in range(num_bands):
@@ -325,6 +325,7 @@ class BandedLayout:
 
     def decode(self, page: U8, header: PageHeader) -> Adjacency:
         """See :class:`~penstock.store.layout.Layout`."""
+        check_counts(header, self._spec, 0, int(self._bands[0]))
         degrees: U32 = np.empty(header.num_vertices, np.uint32)
         neighbours: U32 = np.empty(header.num_edges, np.uint32)
         at = _decode(
@@ -339,3 +340,10 @@ class BandedLayout:
             columns[column.name] = page[at : at + size].copy().view(column.dtype)
             at += (size + 7) & ~7
         return Adjacency(header.first_vid, degrees, neighbours, columns)
+
+    def audit(self, page: U8, header: PageHeader) -> tuple[Adjacency, int]:
+        """See :class:`~penstock.store.layout.Layout`."""
+        from penstock.store.banded_audit import audit_body
+
+        part = self.decode(page, header)
+        return part, audit_body(page, header, self._bands, self._column_sizes)

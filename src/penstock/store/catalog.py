@@ -1,7 +1,8 @@
 """``graph.json``: what a graph directory says about itself. See docs/format.md.
 
 Two versions stand in it. A reader that knows an older *read* version must not open the graph; one
-that knows only an older *write* version may read it but not change it.
+that knows only an older *write* version may read it but not change it. Fields a reader does not
+know are passed over.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, get_args
 import numpy as np
 
 from penstock.errors import CorruptionError, FormatError, InputNotFoundError
-from penstock.store.layout import Column, PageSpec
+from penstock.store.layout import LAYOUTS, Column, PageSpec
 from penstock.store.page import checksum
 from penstock.types import COLUMN_DTYPES, MAX_VERTICES, Direction
 
@@ -22,6 +23,8 @@ MAGIC = "penstock graph"
 READ_VERSION = 1
 WRITE_VERSION = 1
 FILE_NAME = "graph.json"
+MIN_PAGE_BYTES = 4096
+MAX_PAGE_BYTES = 2 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,13 @@ class Catalog:
     def page_spec(self) -> PageSpec:
         """What all pages have in common."""
         return PageSpec(
-            self.layout, self.page_bytes, self.num_vertices, self.columns, self.bands, self.p, self.q
+            self.layout,
+            self.page_bytes,
+            self.num_vertices,
+            self.columns,
+            self.bands,
+            self.p,
+            self.q,
         )
 
     def to_json(self) -> str:
@@ -101,22 +110,39 @@ class Catalog:
             "format": {"read": READ_VERSION, "write": WRITE_VERSION},
             **data,
         }
-        data["checksum"] = _checksum(data)
-        return json.dumps(data, indent=1) + "\n"
+        text = json.dumps(data, indent=1).removesuffix("\n}") + ",\n"
+        return text + _seal(text.encode())
 
     def with_files(self, files: dict[str, FileRecord]) -> Catalog:
         """The same with the index files filled in."""
         return replace(self, files=files)
 
+    def index_files(self) -> list[str]:
+        """The index files that there must be."""
+        names = [f"{direction}.{part}.npy" for direction in self.directions for part in _PARTS]
+        return names + [name for name in (self.ids.file, self.order_file) if name is not None]
 
-def _checksum(data: dict[str, Any]) -> str:
-    text = json.dumps({k: v for k, v in data.items() if k != "checksum"}, sort_keys=True)
-    return f"{checksum(np.frombuffer(text.encode(), np.uint8)):016x}"
+    def stripe_text(self, stripe: int) -> str:
+        """The text of a stripe's ``stripe.json``."""
+        return (
+            json.dumps({"tag": f"{self.tag:016x}", "stripe": stripe, "of": self.num_stripes}) + "\n"
+        )
+
+
+_PARTS = ("pages", "degrees")
+
+
+def _seal(text: bytes) -> str:
+    """The last line of ``graph.json``: the checksum of all bytes before it."""
+    return f' "checksum": "{checksum(np.frombuffer(text, np.uint8)):016x}"\n}}\n'
+
+
+_SEAL_BYTES = len(_seal(b""))
 
 
 def plain_name(name: object, where: Path) -> str:
     """A file name that stays in its directory, or an error."""
-    if not isinstance(name, str) or not name or Path(name).name != name or name == "..":
+    if not isinstance(name, str) or "\0" in name or Path(name).name != name or name in ("", ".."):
         raise FormatError(f"{where}: names the file {name!r}, which is outside the graph: refused")
     return name
 
@@ -125,36 +151,39 @@ def read_catalog(folder: Path) -> Catalog:
     """Read and check ``graph.json`` of a graph directory."""
     path = folder / FILE_NAME
     try:
-        text = path.read_text(encoding="utf-8")
+        raw = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         if not folder.exists():
             raise InputNotFoundError(f"{folder}: no such graph") from None
         raise FormatError(
             f"{folder}: not a graph (it has no {FILE_NAME}); build one with `penstock build`"
         ) from None
-    except (UnicodeDecodeError, PermissionError) as error:
-        raise FormatError(f"{path}: cannot be read: {error}") from None
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
     try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
+        data = json.loads(raw.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
         raise CorruptionError(f"{path}: not valid JSON ({error}); restore or rebuild it") from None
     if not isinstance(data, dict) or data.get("magic") != MAGIC:
         raise FormatError(f"{path}: not the catalog of a Penstock graph")
-    version = data.get("format", {})
+    version = data.get("format")
     found = version.get("read") if isinstance(version, dict) else None
-    if not isinstance(found, int) or found > READ_VERSION:
+    if not isinstance(found, int) or not 1 <= found <= READ_VERSION:
         raise FormatError(
             f"{path}: needs format version {found}; this Penstock reads up to {READ_VERSION}: "
             "upgrade penstock"
         )
-    if data.get("checksum") != _checksum(data):
+    if raw[-_SEAL_BYTES:] != _seal(raw[:-_SEAL_BYTES]).encode():
         raise CorruptionError(f"{path}: its checksum does not match; it was edited or damaged")
     try:
-        return _from_data(data, path)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        catalog = _from_data(data, path)
+        _check_values(catalog)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         if isinstance(error, FormatError):
             raise
-        raise FormatError(f"{path}: a field is missing or wrong: {error}") from None
+        what = f"{error} is missing" if isinstance(error, KeyError) else error
+        raise FormatError(f"{path}: a field is missing or wrong: {what}") from None
+    return catalog
 
 
 def _from_data(data: dict[str, Any], path: Path) -> Catalog:
@@ -163,7 +192,7 @@ def _from_data(data: dict[str, Any], path: Path) -> Catalog:
         if item["dtype"] not in COLUMN_DTYPES:
             raise FormatError(f"{path}: edge column type {item['dtype']!r} is not known")
         columns.append(Column(str(item["name"]), np.dtype(item["dtype"]).newbyteorder("<")))
-    ids = IdSpec(**data["ids"])
+    ids = _known(IdSpec, data["ids"])
     for name in (ids.file, data["order_file"], *data["files"]):
         if name is not None:
             plain_name(name, path)
@@ -172,24 +201,66 @@ def _from_data(data: dict[str, Any], path: Path) -> Catalog:
         if name not in get_args(Direction):
             raise FormatError(f"{path}: direction {name!r} is not known")
         stats["degree_histogram"] = tuple(stats["degree_histogram"])
-        directions[name] = DirectionStats(**stats)
-    known = {k: data[k] for k in Catalog.__dataclass_fields__ if k in data}
-    known |= {
+        directions[name] = _known(DirectionStats, stats)
+    changed = {
         "tag": int(data["tag"], 16),
         "columns": tuple(columns),
         "bands": tuple(data["bands"]),
         "ids": ids,
         "directions": directions,
-        "files": {name: FileRecord(**record) for name, record in data["files"].items()},
+        "files": {name: _known(FileRecord, record) for name, record in data["files"].items()},
     }
-    catalog = Catalog(**known)
-    sizes_ok = (
-        0 <= catalog.num_vertices <= MAX_VERTICES
-        and catalog.num_edges >= 0
-        and catalog.page_bytes >= 4096
-        and catalog.num_stripes >= 1
-        and len(directions) > 0
-    )
-    if not sizes_ok:
-        raise FormatError(f"{path}: its counts are impossible")
+    catalog: Catalog = _known(Catalog, {**data, **changed})
     return catalog
+
+
+def _known(kind: type[Any], data: dict[str, Any]) -> Any:
+    """Make a dataclass of the fields it has; others are from a later version."""
+    return kind(**{name: data[name] for name in kind.__dataclass_fields__})
+
+
+def _check_values(catalog: Catalog) -> None:
+    """Raise a ValueError if some value cannot be, or contradicts another."""
+    _whole("num_vertices", catalog.num_vertices, 0, MAX_VERTICES)
+    _whole("num_edges", catalog.num_edges, 0)
+    _whole("num_stripes", catalog.num_stripes, 1)
+    _whole("page_bytes", catalog.page_bytes, MIN_PAGE_BYTES, MAX_PAGE_BYTES)
+    _whole("ids.first", catalog.ids.first, 0)
+    for stats in catalog.directions.values():
+        for name in DirectionStats.__dataclass_fields__:
+            values = getattr(stats, name)
+            for value in values if name == "degree_histogram" else (values,):
+                _whole(name, value, 0)
+    for record in catalog.files.values():
+        _whole("bytes", record.bytes, 0)
+    names = [column.name for column in catalog.columns]
+    ids = catalog.ids
+    bands = catalog.bands
+    widths_ok = (
+        bands == () and catalog.p in (2, 3, 4) and catalog.q in (2, 3, 4)
+        if catalog.layout == "slotted"
+        else bands in ((2,), (3,), (4,), (2, 3), (2, 3, 4))
+    )
+    rules = {
+        "page_bytes is not a multiple of 4096": catalog.page_bytes % 4096 == 0,
+        f"layout {catalog.layout!r} is not known": catalog.layout in LAYOUTS,
+        "bands, p and q do not go with the layout": widths_ok,
+        "directed is neither true nor false": isinstance(catalog.directed, bool),
+        "there are no lists": len(catalog.directions) > 0,
+        "an undirected graph has out-lists only": catalog.directed
+        or list(catalog.directions) == ["out"],
+        "two columns have the same name": len(set(names)) == len(names),
+        "the weight is no column": catalog.weight is None or catalog.weight in names,
+        f"ids of kind {ids.kind!r} are not known": ids.kind in ("range", "int", "string"),
+        "the ids have no file": (ids.kind == "range") == (ids.file is None),
+        "an index file is not listed": set(catalog.index_files()) <= set(catalog.files),
+        "rules are no object": isinstance(catalog.rules, dict),
+    }
+    for what, holds in rules.items():
+        if not holds:
+            raise ValueError(what)
+
+
+def _whole(name: str, value: object, low: int, high: int = (1 << 63) - 1) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise ValueError(f"{name} is {value!r}, expected a whole number from {low} to {high}")

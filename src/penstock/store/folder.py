@@ -1,42 +1,47 @@
 """The directory of a graph while it is being written: locked, hidden, and then there at once.
 
-Everything is written to ``.NAME.building`` beside the target (and beside each further stripe's
-folder), synced, and renamed when it is complete. A process that dies leaves only such a folder,
-which never opens as a graph and which the next build of the same target clears away.
+Everything is written to ``.NAME.building`` beside the target, synced, and renamed when it is
+complete. Stripes that live elsewhere have folders with names of their own, which links in
+``.NAME.building`` lead to from the beginning. A process that dies leaves only what these links and
+this folder hold, which never opens as a graph and which the next build of the same target removes.
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
-import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING
 
 import numpy as np
+import xxhash
 from numpy.typing import DTypeLike
 
 from penstock.config import format_bytes
 from penstock.errors import (
     DiskSpaceError,
     InputNotFoundError,
-    LockedError,
     OptionError,
-    PenstockError,
     TargetExistsError,
 )
-from penstock.store.catalog import FILE_NAME, Catalog, FileRecord
-from penstock.store.page import checksum
+from penstock.store.catalog import FILE_NAME, MAGIC, Catalog, FileRecord
 from penstock.store.packer import FileSink
+from penstock.store.publish import drop_lock, swap, sync_folder, take_lock, write_synced
 from penstock.types import Array, Direction
 
 if TYPE_CHECKING:
     from penstock.store.graph import Graph
+
+#: A link in a stripe's folder, to the graph it belongs to.
+BACK_LINK = "graph"
+_FAR_NAME = re.compile(r".*\.stripe\.[0-9]+\.[0-9a-f]{8}")
+_SCRATCH_LINK, _SCRATCH_PREFIX = "elsewhere", "penstock-"
 
 
 def stripe_name(stripe: int) -> str:
@@ -50,18 +55,22 @@ class GraphFolder:
     def __init__(
         self, target: str | os.PathLike[str], stripes: tuple[Path, ...] = (), *, overwrite: bool
     ) -> None:
-        self.target = Path(target).absolute()
+        given = Path(target)
+        self.target = given.resolve() if given.is_symlink() else given.absolute()
+        name = self.target.name
         self._overwrite = overwrite
-        self._building = self.target.parent / f".{self.target.name}.building"
-        #: Folders of the stripes beyond the first: where they are built and where they will be.
+        self._building = self.target.parent / f".{name}.building"
+        self._replaced = self.target.parent / f".{name}.old"
+        self._lock_file = self.target.parent / f".{name}.lock"
+        token = os.urandom(4).hex()
+        #: Folders of the stripes beyond the first; no other graph has any of the same name.
         self._far = [
-            (root / f".{self.target.name}.stripe.{k}.building", root / f"{self.target.name}.stripe.{k}")
-            for k, root in enumerate((Path(s).absolute() for s in stripes), 1)
+            Path(root).absolute() / f"{name}.stripe.{k}.{token}"
+            for k, root in enumerate(stripes, 1)
         ]
         self._lock: int | None = None
         self._files: list[str] = []
         self._open: list[IO[bytes] | FileSink] = []
-        self._elsewhere: Path | None = None
         self.committed = False
 
     @property
@@ -73,32 +82,35 @@ class GraphFolder:
         parent = self.target.parent
         if not parent.is_dir():
             raise InputNotFoundError(f"{parent}: no such directory to put the graph in")
-        for folder, _ in self._far:
+        for folder in self._far:
             if not folder.parent.is_dir():
                 raise InputNotFoundError(f"{folder.parent}: no such directory for a stripe")
-        self._check_target()
         try:
-            self._building.mkdir(exist_ok=True)
-            self._lock = os.open(self._building / "lock", os.O_RDWR | os.O_CREAT, 0o644)
-        except PermissionError as error:
-            raise OptionError(f"{parent}: no permission to write there: {error.strerror}") from None
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            owner = (self._building / "lock").read_text().strip() or "unknown"
-            os.close(self._lock)
-            self._lock = None
-            raise LockedError(
-                f"{self.target}: is being built by another process (pid {owner}); "
-                "wait for it or choose another target"
-            ) from None
-        os.truncate(self._lock, 0)
-        os.write(self._lock, str(os.getpid()).encode())
-        self._clear(keep_lock=True)
-        for k in range(self.num_stripes):
-            self.stripe_folder(k).mkdir()
-        (self._building / "tmp").mkdir()
+            self._lock = take_lock(self._lock_file, self.target)
+            self._clear()
+            self._check_target()
+            self._make_folders()
+        except BaseException as error:
+            self._leave()
+            if isinstance(error, OSError) and error.errno in (
+                errno.EACCES,
+                errno.EPERM,
+                errno.EROFS,
+            ):
+                raise OptionError(
+                    f"{error.filename}: no permission to write there: {error.strerror}"
+                ) from None
+            raise
         return self
+
+    def _make_folders(self) -> None:
+        self._building.mkdir()
+        (self._building / stripe_name(0)).mkdir()
+        for k, folder in enumerate(self._far, 1):
+            (self._building / stripe_name(k)).symlink_to(folder)
+            folder.mkdir()
+            (folder / BACK_LINK).symlink_to(self.target)
+        self.scratch.mkdir()
 
     def _check_target(self) -> None:
         if not os.path.lexists(self.target):
@@ -108,9 +120,10 @@ class GraphFolder:
                 f"{self.target}: already exists; choose another name or pass overwrite=True "
                 "(--overwrite)"
             )
-        if not (self.target / FILE_NAME).is_file():
+        if not _is_graph(self.target):
             raise TargetExistsError(
-                f"{self.target}: exists and is not a graph; it is not overwritten: remove it yourself"
+                f"{self.target}: exists and is not a graph; it is not overwritten: "
+                "remove it yourself"
             )
 
     @property
@@ -122,7 +135,7 @@ class GraphFolder:
         """Where a stripe's page files are being written."""
         if stripe == 0:
             return self._building / stripe_name(0)
-        return self._far[stripe - 1][0]
+        return self._far[stripe - 1]
 
     def page_files(self, direction: str) -> list[Path]:
         """The page files of a direction, in stripe order."""
@@ -148,8 +161,9 @@ class GraphFolder:
         """A folder for temporary files somewhere else; it goes when this one does."""
         if not folder.is_dir():
             raise InputNotFoundError(f"{folder}: no such directory for temporary files")
-        self._elsewhere = Path(tempfile.mkdtemp(prefix="penstock-", dir=folder))
-        return self._elsewhere
+        made = Path(tempfile.mkdtemp(prefix=_SCRATCH_PREFIX, dir=folder)).absolute()
+        (self._building / _SCRATCH_LINK).symlink_to(made)
+        return made
 
     def array_writer(self, name: str, dtype: DTypeLike, length: int) -> Callable[[Array], None]:
         """Write an index array a part at a time, in order."""
@@ -158,7 +172,11 @@ class GraphFolder:
         kind = np.dtype(dtype)
         header = {"descr": kind.str, "fortran_order": False, "shape": (length,)}
         np.lib.format.write_array_header_1_0(file, header)
-        return lambda part: file.write(part.astype(kind, copy=False).tobytes()) and None
+
+        def append(part: Array) -> None:
+            file.write(np.ascontiguousarray(part, kind).data)
+
+        return append
 
     def page_sink(self, direction: Direction) -> FileSink:
         """Where the pages of a direction go."""
@@ -168,58 +186,74 @@ class GraphFolder:
 
     def commit(self, catalog: Catalog) -> Catalog:
         """Make the graph appear under its name, all at once."""
-        self._close(sync=True)
+        while self._open:
+            each = self._open[-1]
+            each.close(sync=True) if isinstance(each, FileSink) else each.close()
+            self._open.pop()
         records = {name: file_record(self._building / name) for name in self._files}
         catalog = catalog.with_files(records)
         for k in range(self.num_stripes):
-            text = json.dumps(
-                {"tag": f"{catalog.tag:016x}", "stripe": k, "of": self.num_stripes}
-            )
-            _write_synced(self.stripe_folder(k) / "stripe.json", text + "\n")
-            _sync_folder(self.stripe_folder(k))
+            write_synced(self.stripe_folder(k) / "stripe.json", catalog.stripe_text(k))
+            sync_folder(self.stripe_folder(k))
+        for folder in self._far:
+            sync_folder(folder.parent)
+        self._remove_linked(_SCRATCH_LINK)
         shutil.rmtree(self.scratch)
-        for k, (built, final) in enumerate(self._far, 1):
-            if final.exists():
-                shutil.rmtree(final)
-            built.rename(final)
-            _sync_folder(final.parent)
-            (self._building / stripe_name(k)).symlink_to(final)
-        _write_synced(self._building / FILE_NAME, catalog.to_json())
-        (self._building / "lock").unlink()
-        _sync_folder(self._building)
-        self._publish()
-        self.committed = True
-        return catalog
-
-    def _close(self, *, sync: bool) -> None:
-        for each in self._open:
-            if isinstance(each, FileSink):
-                each.close(sync=sync)
-            else:
-                each.close()
-        self._open = []
-
-    def _publish(self) -> None:
+        write_synced(self._building / FILE_NAME, catalog.to_json())
+        sync_folder(self._building)
         if os.path.lexists(self.target):
             self._check_target()
-            old = self.target.parent / f".{self.target.name}.old"
-            if old.exists():
-                shutil.rmtree(old)
-            self.target.rename(old)
-            self._building.rename(self.target)
-            shutil.rmtree(old)
+            swap(self._building, self.target, self._replaced)
         else:
             self._building.rename(self.target)
-        _sync_folder(self.target.parent)
+        self.committed = True
+        sync_folder(self.target.parent)
+        return catalog
 
-    def _clear(self, *, keep_lock: bool) -> None:
-        for folder, _ in self._far:
+    def _clear(self) -> None:
+        """Remove what is being built, what a killed build left, and what has been replaced."""
+        for folder in (self._building, self._replaced):
+            if folder == self._replaced and not os.path.lexists(self.target):
+                if folder.exists():
+                    folder.rename(self.target)
+            elif folder.is_dir():
+                for entry in list(folder.iterdir()):
+                    if entry.is_symlink():
+                        self._remove_far(entry)
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _remove_linked(self, name: str) -> None:
+        link = self._building / name
+        if link.is_symlink():
+            self._remove_far(link)
+            link.unlink()
+
+    def _remove_far(self, link: Path) -> None:
+        """Remove a folder that a link leads to, if it was made for this graph alone."""
+        folder = Path(os.readlink(link))
+        if link.name == _SCRATCH_LINK:
+            ours = folder.name.startswith(_SCRATCH_PREFIX)
+        else:
+            back = folder / BACK_LINK
+            ours = _FAR_NAME.fullmatch(folder.name) is not None and (
+                back.resolve() == self.target.resolve()
+                if back.is_symlink()
+                else folder.is_dir() and not any(folder.iterdir())
+            )
+        if ours:
             shutil.rmtree(folder, ignore_errors=True)
-        for entry in self._building.iterdir():
-            if entry.is_dir() and not entry.is_symlink():
-                shutil.rmtree(entry, ignore_errors=True)
-            elif not (keep_lock and entry.name == "lock"):
-                entry.unlink(missing_ok=True)
+
+    def _leave(self) -> None:
+        """Close everything and leave nothing behind but what has been committed."""
+        for each in self._open:
+            with suppress(OSError):
+                each.close(sync=False) if isinstance(each, FileSink) else each.close()
+        self._open = []
+        if self._lock is not None:
+            with suppress(OSError):
+                self._clear()
+            drop_lock(self._lock, self._lock_file)
+            self._lock = None
 
     def __exit__(
         self,
@@ -227,27 +261,25 @@ class GraphFolder:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._close(sync=False)
-        if self._elsewhere is not None:
-            shutil.rmtree(self._elsewhere, ignore_errors=True)
-        if not self.committed and self._lock is not None:
-            self._clear(keep_lock=False)
-            self._building.rmdir()
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
-        if isinstance(error, OSError) and not isinstance(error, PenstockError):
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise DiskSpaceError(
-                    f"{error.filename or self.target}: the disk is full; nothing was left behind. "
-                    "Free some space, or put temporary files elsewhere with tmpdir= (--tmpdir)"
-                ) from error
+        self._leave()
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskSpaceError(
+                f"{error.filename or self.target}: the disk is full; nothing was left behind. "
+                "Free some space, or put temporary files elsewhere with tmpdir= (--tmpdir)"
+            ) from error
+
+
+def _is_graph(folder: Path) -> bool:
+    """Whether a directory has a catalog, damaged or not."""
+    try:
+        with (folder / FILE_NAME).open("rb") as file:
+            return MAGIC.encode() in file.read(256)
+    except OSError:
+        return False
 
 
 def file_record(path: Path) -> FileRecord:
     """Size and checksum of a file, which is synced on the way."""
-    import xxhash
-
     digest = xxhash.xxh3_64()
     size = 0
     with path.open("rb") as file:
@@ -266,18 +298,3 @@ def check_space(folder: Path, needed: int, what: str) -> None:
             f"{folder}: {what} needs about {format_bytes(needed)}, and {format_bytes(free)} are "
             "free; free some space or choose another disk with tmpdir= (--tmpdir)"
         )
-
-
-def _write_synced(path: Path, text: str) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -61,7 +61,7 @@ class FilePages:
         stripes = len(self._fds)
         fd = self._fds[page_id % stripes]
         offset = (page_id // stripes) * self.page_bytes
-        view = memoryview(buffer)
+        view = buffer.data
         while view:
             count = os.preadv(fd, [view], offset)
             if count == 0:
@@ -256,9 +256,7 @@ def open_graph(path: str | os.PathLike[str]) -> Graph:
         _check_stripe(folder / stripe_name(k), k, catalog)
     pages: dict[Direction, MemoryPages | FilePages] = {}
     for direction, stats in catalog.directions.items():
-        files = [
-            folder / stripe_name(k) / f"{direction}.pages" for k in range(catalog.num_stripes)
-        ]
+        files = [folder / stripe_name(k) / f"{direction}.pages" for k in range(catalog.num_stripes)]
         pages[direction] = FilePages(files, catalog.page_bytes, stats.num_pages)
 
     def load_array(name: str) -> Any:
@@ -266,8 +264,8 @@ def open_graph(path: str | os.PathLike[str]) -> Graph:
             return _load_strings(folder / name)
         try:
             # An empty array cannot be mapped.
-            mode = "r" if catalog.num_vertices else None
-            return np.load(folder / name, mmap_mode=mode, allow_pickle=False)
+            empty = catalog.num_vertices == 0
+            return np.load(folder / name, mmap_mode=None if empty else "r", allow_pickle=False)
         except (OSError, ValueError) as error:
             raise CorruptionError(f"{folder / name}: cannot be read: {error}") from None
 

@@ -11,12 +11,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from penstock.errors import FormatError
-from penstock.store.page import PageHeader
+from penstock.errors import CorruptionError, FormatError
+from penstock.store.page import HEADER_BYTES, LARGE, SMALL, PageHeader
 from penstock.types import U8, U32, Adjacency
 
 #: Vertices a small page may hold; bounds the work and the memory of decoding one.
 MAX_PAGE_VERTICES = 1 << 22
+
+LAYOUTS = ("banded", "slotted")
 
 #: One row of a direction's page table (``<direction>.pages.npy``).
 PAGE_TABLE_DTYPE = np.dtype(
@@ -80,6 +82,29 @@ class Layout(Protocol):
     def decode(self, page: U8, header: PageHeader) -> Adjacency:
         """Read the body of a page whose checksum has been checked."""
 
+    def audit(self, page: U8, header: PageHeader) -> tuple[Adjacency, int]:
+        """Decode, and raise if any byte that decoding passes over is not as :meth:`encode` writes
+        it. Also returns the bytes in use, as :meth:`encode` does.
+        """
+
+
+def check_counts(header: PageHeader, spec: PageSpec, vertex_bytes: int, edge_bytes: int) -> None:
+    """Raise if a header promises more than a page can hold or the graph has, before room is made
+    for it. A vertex takes at least ``vertex_bytes`` of a page, an edge ``edge_bytes``.
+    """
+    vertices, edges = header.num_vertices, header.num_edges
+    if (
+        vertices > MAX_PAGE_VERTICES
+        or header.first_vid + vertices > spec.num_vertices
+        or HEADER_BYTES + vertices * vertex_bytes + edges * edge_bytes > spec.page_bytes
+        or header.kind not in (SMALL, LARGE)
+        or (header.kind == LARGE and vertices != 1)
+    ):
+        raise CorruptionError(
+            f"page {header.page_id}: its header is impossible (kind {header.kind}, first vertex "
+            f"{header.first_vid:,}, {vertices:,} vertices, {edges:,} edges)"
+        )
+
 
 def make_layout(spec: PageSpec, first_vids: U32 | None = None) -> Layout:
     """The layout that a spec names. ``first_vids``: first vertex of each page, which the slotted
@@ -95,4 +120,4 @@ def make_layout(spec: PageSpec, first_vids: U32 | None = None) -> Layout:
         if first_vids is None:
             raise ValueError("the slotted layout needs the first vertex of each page")
         return SlottedLayout(spec, first_vids)
-    raise FormatError(f"page layout {spec.layout!r} is not known (known: banded, slotted)")
+    raise FormatError(f"page layout {spec.layout!r} is not known (known: {', '.join(LAYOUTS)})")

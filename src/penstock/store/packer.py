@@ -1,7 +1,7 @@
 """Adjacency in, pages out: the one place that decides where a page ends.
 
-Lists come in vertex order, in parts of any size; a part may stop in the middle of a list and the next
-one go on with it. The pages depend on the lists alone, never on how they were cut into parts.
+Lists come in vertex order, in parts of any size; a part may stop in the middle of a list and the
+next one go on with it. The pages depend on the lists alone, never on how they were cut into parts.
 """
 
 from __future__ import annotations
@@ -239,7 +239,9 @@ def _joined(first: Adjacency, second: Adjacency) -> Adjacency:
     """One adjacency from two that follow each other; the second may go on with the last list."""
     overlap = first.first_vid + len(first.degrees) - second.first_vid
     if overlap not in (0, 1):
-        raise ValueError(f"adjacency for vertex {second.first_vid} does not follow what came before")
+        raise ValueError(
+            f"adjacency for vertex {second.first_vid} does not follow what came before"
+        )
     if overlap and len(second.degrees):
         head = first.degrees.copy()
         head[-1] += second.degrees[0]

@@ -1,11 +1,12 @@
 """The slotted layout: records from the start of a page, slots from its end, physical ids.
 
 A record is ADJLIST_SZ (4 bytes: how many edges follow) and the edges. An edge is the physical id of
-the neighbour, ADJ_PID (p bytes: the page its record begins in) and ADJ_OFF (q bytes: its slot there);
-if the graph has edge columns it is followed by ATTR_SZ (2 bytes) and ATTRLIST (that many bytes: the
-columns one after another). An edge whose columns are all missing (NaN) has ATTR_SZ 0. Slot i ends
-10 * i bytes before the end of the page and is VID (6 bytes) and OFF (4 bytes: where the record begins,
-counted from the start of the page). All numbers are little-endian.
+the neighbour, ADJ_PID (p bytes: the page its record begins in) and ADJ_OFF (q bytes: its slot
+there); if the graph has edge columns it is followed by ATTR_SZ (2 bytes) and ATTRLIST (that many
+bytes: the columns one after another). An edge whose columns are all missing (NaN) has ATTR_SZ 0.
+Slot i ends 10 * i bytes before the end of the page and is VID (6 bytes) and OFF (4 bytes: where the
+record begins, counted from the start of the page). Records follow each other in the order of their
+slots, without gaps. All numbers are little-endian.
 
 Where a vertex goes depends on degrees alone: every edge counts as if it had its columns.
 """
@@ -17,8 +18,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from penstock.errors import AddressingError, CorruptionError
-from penstock.jit import inlined, kernel
-from penstock.store.layout import MAX_PAGE_VERTICES, PageSpec
+from penstock.jit import inlined, kernel, load16, load32
+from penstock.store.layout import MAX_PAGE_VERTICES, PageSpec, check_counts
 from penstock.store.page import HEADER_BYTES, PageHeader
 from penstock.types import I64, U8, U32, Adjacency, Array
 
@@ -82,11 +83,8 @@ def _put(page, at, width, value):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _get(page, at, width):  # type: ignore[no-untyped-def]
-    value = np.int64(0)
-    for k in range(width):
-        value |= np.int64(page[at + k]) << (8 * k)
-    return value
+def _vid(page, at):  # type: ignore[no-untyped-def]
+    return np.int64(load32(page, at)) | (np.int64(load16(page, at + 4)) << 32)
 
 
 @kernel
@@ -117,40 +115,49 @@ def _encode(page, first_vid, degrees, neighbours, starts, pages, p, q, attribute
 
 
 @kernel
-def _decode(page, first_vid, edges, p, q, firsts, degrees, neighbours, attributes, present):  # type: ignore[no-untyped-def]
-    """Follow every slot to its record; returns the first vertex that makes no sense, or -1."""
+def _decode(page, first_vid, edges, p, q, firsts, slots, degrees, neighbours, attributes, present):  # type: ignore[no-untyped-def]
+    """Follow every slot to its record; returns the first vertex that makes no sense, or -1, and
+    where the records end.
+    """
     row = attributes.shape[1]
-    slots_begin = len(page) - len(degrees) * SLOT_BYTES
-    e = 0
+    size_bytes = ATTR_SIZE_BYTES if row > 0 else 0
+    pid_mask = np.uint32((1 << (8 * p)) - 1)
+    off_mask = np.uint32((1 << (8 * q)) - 1)
+    # A load of 4 bytes may reach past an edge, but not past the slots.
+    end = len(page) - len(degrees) * SLOT_BYTES
+    at = HEADER_BYTES
+    e = np.int64(0)
     for v in range(len(degrees)):
         slot = len(page) - (v + 1) * SLOT_BYTES
-        at = _get(page, slot + 6, 4)
-        if _get(page, slot, 6) != first_vid + v or at < HEADER_BYTES or at + 4 > slots_begin:
-            return v
-        degree = _get(page, at, 4)
+        if _vid(page, slot) != first_vid + v or load32(page, slot + 6) != at:
+            return v, at
+        if at + RECORD_BYTES > end:
+            return v, at
+        degree = np.int64(load32(page, at))
         at += RECORD_BYTES
-        if degree > edges - e:
-            return v
+        if degree > edges - e or at + degree * (p + q + size_bytes) > end:
+            return v, at
         for _ in range(degree):
-            if at + p + q + (ATTR_SIZE_BYTES if row > 0 else 0) > slots_begin:
-                return v
-            pid = _get(page, at, p)
-            if pid >= len(firsts):
-                return v
-            neighbours[e] = np.uint32(np.int64(firsts[pid]) + _get(page, at + p, q))
+            if at + p + q + size_bytes > end:
+                return v, at
+            pid = load32(page, at) & pid_mask
+            off = load32(page, at + p) & off_mask
+            if pid >= len(firsts) or off >= slots[pid]:
+                return v, at
+            neighbours[e] = firsts[pid] + off
             at += p + q
             if row > 0:
-                size = _get(page, at, ATTR_SIZE_BYTES)
+                size = np.int64(load16(page, at))
                 at += ATTR_SIZE_BYTES
-                if (size != 0 and size != row) or at + size > slots_begin:
-                    return v
+                if (size != 0 and size != row) or at + size > end:
+                    return v, at
                 present[e] = size == row
                 for k in range(size):
                     attributes[e, k] = page[at + k]
                 at += size
             e += 1
         degrees[v] = degree
-    return -1 if e == edges else len(degrees)
+    return (-1 if e == edges else len(degrees)), at
 
 
 def edge_bytes(spec: PageSpec) -> int:
@@ -161,6 +168,7 @@ def edge_bytes(spec: PageSpec) -> int:
 
 def place(degrees: Iterator[U32], spec: PageSpec) -> tuple[I64, I64]:
     """Where every vertex goes: the first vertex of each page, and its position in its run."""
+    check_edge_size(spec)
     room = spec.page_bytes - HEADER_BYTES
     size = edge_bytes(spec)
     most = min(1 << (8 * spec.q), MAX_PAGE_VERTICES)
@@ -188,6 +196,21 @@ def check_addressable(num_pages: int, spec: PageSpec) -> None:
         )
 
 
+def check_edge_size(spec: PageSpec) -> None:
+    """Raise if an edge's columns are too long for ATTR_SZ or for a page."""
+    size = edge_bytes(spec)
+    if spec.column_bytes >= 1 << (8 * ATTR_SIZE_BYTES):
+        raise AddressingError(
+            f"an edge has {spec.column_bytes:,} bytes of columns; the slotted layout holds at most "
+            f"{(1 << (8 * ATTR_SIZE_BYTES)) - 1:,}: keep fewer columns, or use layout='banded'"
+        )
+    if HEADER_BYTES + SLOT_BYTES + RECORD_BYTES + size > spec.page_bytes:
+        raise AddressingError(
+            f"an edge of {size:,} bytes does not fit a page of {spec.page_bytes:,}: "
+            "use larger pages (page_size=)"
+        )
+
+
 class SlottedLayout:
     """Writes and reads slotted pages. ``first_vids`` is the first vertex of every page, with large
     pages of one run sharing theirs.
@@ -202,10 +225,10 @@ class SlottedLayout:
         self._most = min(1 << (8 * spec.q), MAX_PAGE_VERTICES)
         self._first_vids = np.ascontiguousarray(first_vids, np.uint32)
         self._starts, self._pages = np.unique(self._first_vids, return_index=True)
-        if self._edge_bytes + SLOT_BYTES + RECORD_BYTES > self._room:
-            raise AddressingError(
-                f"an edge of {self._edge_bytes} bytes does not fit a page of {spec.page_bytes}"
-            )
+        check_edge_size(spec)
+        #: Slots that physical ids may name: none in the further pages of a run.
+        self._slots: U32 = np.zeros(len(self._first_vids), np.uint32)
+        self._slots[self._pages] = np.diff(self._starts, append=np.uint32(spec.num_vertices))
 
     def fit(self, degrees: U32, neighbours: U32, vertex: int, edge: int) -> tuple[int, int]:
         """See :class:`~penstock.store.layout.Layout`."""
@@ -239,13 +262,28 @@ class SlottedLayout:
 
     def decode(self, page: U8, header: PageHeader) -> Adjacency:
         """See :class:`~penstock.store.layout.Layout`."""
+        return self._read(page, header)[0]
+
+    def audit(self, page: U8, header: PageHeader) -> tuple[Adjacency, int]:
+        """See :class:`~penstock.store.layout.Layout`."""
+        part, end = self._read(page, header)
+        slots = header.num_vertices * SLOT_BYTES
+        if page[end : self._spec.page_bytes - slots].any():
+            raise CorruptionError(
+                f"page {header.page_id}: a byte between records and slots is not zero"
+            )
+        return part, end + slots
+
+    def _read(self, page: U8, header: PageHeader) -> tuple[Adjacency, int]:
+        """The body of a page, and where its records end."""
+        check_counts(header, self._spec, SLOT_BYTES + RECORD_BYTES, self._spec.p + self._spec.q)
         degrees: U32 = np.empty(header.num_vertices, np.uint32)
         neighbours: U32 = np.empty(header.num_edges, np.uint32)
-        attributes: U8 = np.empty((header.num_edges, self._spec.column_bytes), np.uint8)
+        attributes: U8 = np.zeros((header.num_edges, self._spec.column_bytes), np.uint8)
         present = np.ones(header.num_edges, np.bool_)
-        wrong = _decode(
+        wrong, end = _decode(
             page, header.first_vid, header.num_edges, self._spec.p, self._spec.q,
-            self._first_vids, degrees, neighbours, attributes, present,
+            self._first_vids, self._slots, degrees, neighbours, attributes, present,
         )  # fmt: skip
         if wrong >= 0:
             raise CorruptionError(
@@ -255,9 +293,9 @@ class SlottedLayout:
         at = 0
         for column in self._spec.columns:
             size = column.dtype.itemsize
-            data = np.ascontiguousarray(attributes[:, at : at + size]).reshape(-1).view(column.dtype)
+            data = attributes[:, at : at + size].copy().reshape(-1).view(column.dtype)
             if column.dtype.kind == "f":
                 data[~present] = np.nan
             columns[column.name] = data
             at += size
-        return Adjacency(header.first_vid, degrees, neighbours, columns)
+        return Adjacency(header.first_vid, degrees, neighbours, columns), end

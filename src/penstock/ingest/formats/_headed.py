@@ -79,10 +79,10 @@ def rows_source(
     )
 
 
-def check_count(path: str, found: int, announced: int) -> None:
+def check_count(path: str, found: int, announced: int, what: str = "edges") -> None:
     """Raise an InputError if a file does not have the edges its header announces."""
     if found != announced:
         raise InputError(
-            f"{path}: the header announces {announced} edges, but there are {found}; "
+            f"{path}: the header announces {announced} {what}, but there are {found}; "
             "the file is cut short or its header is wrong"
         )

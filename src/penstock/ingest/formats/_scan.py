@@ -365,7 +365,7 @@ def scan_rows(
     num_values = len(out.values)
     while at < end and out.state[1] + num_values <= len(out.open):
         line = at
-        at = _after_blanks(data, at, end, rules.separator)
+        at = _after_blanks(data, at, end, 0)
         if not _line_ends(data, at, end) and not comment[data[at]]:
             mark = out.state[1]
             at, code, column = _read_row(data, line, end, rules, roles, powers, out)

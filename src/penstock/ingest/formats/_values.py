@@ -55,6 +55,7 @@ def name_ids(column: Any, what: str, first_row: int = 0) -> Names:
     require_values(column, what, first_row)
     try:
         column = column.cast(pa.large_string())
+        column.validate(full=True)
     except pa.ArrowException as error:
         raise InputError(f"{what}: cannot be read as UTF-8 strings: {error}") from None
     if len(column) == 0:

@@ -125,7 +125,7 @@ def _read(
     # Some programs list a loop once, as one of two entries; METIS itself has no loops.
     announced = 2 * header.num_edges
     if edges.entries + edges.loops != announced:
-        check_count(header.path, edges.entries, announced)
+        check_count(header.path, edges.entries, announced, "neighbours (two for each edge)")
     edges.check()
 
 

@@ -128,7 +128,7 @@ def split_fields(line: bytes, separator: bytes) -> list[bytes]:
     [b'1', b'two, too']
     """
     if not separator:
-        return line.split()
+        return re.split(rb"[ \t]+", line.strip(b" \t"))
     fields = []
     blanks = b" \t".replace(separator, b"")
     quoted = re.compile(rb'"((?:[^"]|"")*)"[ \t]*(?=' + re.escape(separator) + rb"|$)")

@@ -27,7 +27,8 @@ class Received:
 def stopping_cleanly() -> Iterator[Received]:
     """Within it, each stopping signal becomes a KeyboardInterrupt in the main thread.
 
-    A signal that the parent made the process ignore (``nohup``) stays ignored.
+    A hang-up that the parent made the process ignore (``nohup``) stays ignored; an interrupt does
+    not, since shells make every background job of a script ignore it.
     """
     state = Received()
 
@@ -42,7 +43,7 @@ def stopping_cleanly() -> Iterator[Received]:
     before = {}
     if threading.current_thread() is threading.main_thread():
         for each in STOPPING:
-            if signal.getsignal(each) != signal.SIG_IGN:
+            if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN:
                 before[each] = signal.signal(each, stop)
     try:
         yield state

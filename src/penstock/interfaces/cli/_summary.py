@@ -86,11 +86,9 @@ def _disk(catalog: Catalog, path: Path) -> dict[str, int]:
 
 def as_text(data: dict[str, Any]) -> str:
     """The facts for people."""
-    parts = [data["path"], _graph_text(data), "", _pages_text(data)]
-    for name, stats in data["directions"].items():
-        words = "Degrees" if not data["directed"] else f"Degrees ({name}-edges)"
-        parts += ["", words, histogram(stats["degree_histogram"])]
-    return "\n".join(parts)
+    return "\n".join(
+        [data["path"], _graph_text(data), "", _pages_text(data), "", _degrees_text(data)]
+    )
 
 
 def _graph_text(data: dict[str, Any]) -> str:
@@ -180,18 +178,21 @@ def _binary(count: int) -> str:
     return f"{count:,} B"
 
 
-def histogram(ranges: list[dict[str, int]]) -> str:
-    """A degree histogram: one line for each power of two."""
-    if not ranges:
-        return "  (no vertices)"
-    most = max(entry["vertices"] for entry in ranges) or 1
-    rows = []
-    for entry in ranges:
-        low, high = entry["from"], entry["to"]
+def _degrees_text(data: dict[str, Any]) -> str:
+    """How many vertices have how many edges: a line for each power of two."""
+    directions = data["directions"]
+    names = list(directions) if data["directed"] else ["both"]
+    counts = [
+        [entry["vertices"] for entry in stats["degree_histogram"]] for stats in directions.values()
+    ]
+    length = max(map(len, counts))
+    counts = [column + [0] * (length - len(column)) for column in counts]
+    most = max(counts[0], default=0) or 1
+    rows: list[tuple[str, ...]] = [("degree", *(f"vertices ({name})" for name in names))]
+    bars = [""]
+    for k, (low, high) in enumerate(_degree_ranges(length)):
         name = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-        rows.append((name, f"{entry['vertices']:,}"))
-    lines = table(rows).split("\n")
-    return "\n".join(
-        f"{line}  {bar(entry['vertices'] / most)}".rstrip()
-        for line, entry in zip(lines, ranges, strict=True)
-    )
+        rows.append((name, *(f"{column[k]:,}" for column in counts)))
+        bars.append(bar(counts[0][k] / most))
+    lines = zip(table(rows).split("\n"), bars, strict=True)
+    return "\n".join(f"{line}  {drawn}".rstrip() for line, drawn in lines)

@@ -1,0 +1,134 @@
+"""``penstock demo``: everything there is, on a graph of its own, with nothing to prepare."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from penstock.interfaces.cli._options import Debug, Json, Overwrite, Threads
+
+if TYPE_CHECKING:
+    from penstock.store.graph import Graph
+
+_NAME = "demo.penstock"
+_EDGE_FACTOR = 16
+_SHOWN = 5
+
+
+def command(
+    scale: Annotated[int, typer.Option(help="2 to this many vertices, 16 edges each.")] = 18,
+    memory: Annotated[
+        str, typer.Option(help="Bytes the build may hold; the edges alone take more.")
+    ] = "20MB",
+    threads: Threads = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep the graph in this directory. Default: discard it."),
+    ] = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Make a graph, build it in less memory than its edges take, verify it, and show it."""
+    from penstock.interfaces.cli._output import write_out
+
+    say = (lambda text: None) if json else (lambda text: write_out(text + "\n"))
+    with _folder(keep) as folder:
+        data = run(folder / _NAME, scale, memory, threads, say, overwrite=overwrite)
+        if keep is None:
+            data["path"] = None
+    if json:
+        from penstock.interfaces.cli._output import show
+
+        show("", data, as_json=True)
+    else:
+        say("\n" + _next_steps(None if keep is None else keep / _NAME))
+
+
+@contextmanager
+def _folder(keep: Path | None) -> Iterator[Path]:
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+        yield keep
+        return
+    with tempfile.TemporaryDirectory(prefix="penstock-demo-") as name:
+        yield Path(name)
+
+
+def run(
+    path: Path, scale: int, memory: str, threads: int | None, say: Any, *, overwrite: bool
+) -> dict[str, Any]:
+    """Do it all; ``say`` prints what people want to see meanwhile."""
+    from penstock.config import format_bytes, parse_bytes, thread_count
+    from penstock.interfaces.cli._bars import watching
+    from penstock.interfaces.cli._building import built
+    from penstock.interfaces.cli._summary import as_text
+
+    edges = _EDGE_FACTOR << scale
+    say(f"A random graph of {1 << scale:,} vertices and {edges:,} edges (RMAT, scale {scale}).")
+    say(
+        f"Its edges take {format_bytes(8 * edges)} as pairs of 4-byte numbers; "
+        f"the build may hold {format_bytes(parse_bytes(memory))}.\n"
+    )
+    started = time.perf_counter()
+    with watching(kernels=True, announce=True) as progress:
+        from penstock.interfaces.api import generate
+        from penstock.store.check import check_graph
+
+        graph = generate(
+            "rmat", path, scale=scale, edge_factor=_EDGE_FACTOR, memory=memory, threads=threads,
+            overwrite=overwrite, progress=progress,
+        )  # fmt: skip
+        data = built(graph, time.perf_counter() - started)
+        checking = time.perf_counter()
+        report = check_graph(path, threads=thread_count(threads), progress=progress)
+        verified = time.perf_counter() - checking
+    say(f"built     in {data['seconds']:.1f} s, out of core")
+    say(
+        f"verified  in {verified:.1f} s: {report.pages:,} pages, {report.edges:,} entries, "
+        f"{len(report.problems)} problems\n"
+    )
+    say(as_text({**data, "path": path.name}))
+    say("\n" + _samples(graph))
+    return {
+        **data,
+        "memory_bytes": parse_bytes(memory),
+        "verified": {"seconds": verified, "pages": report.pages, "problems": len(report.problems)},
+    }
+
+
+def _samples(graph: Graph) -> str:
+    """The vertices with most edges, and a few edges."""
+    import numpy as np
+
+    from penstock.interfaces.cli._output import table
+
+    out, into = graph.degrees("out"), graph.degrees("in")
+    ids = graph.ids_by_vid()
+    top = np.argsort(-(out.astype(np.int64) + into), kind="stable")[:_SHOWN]
+    rows = [("vertex", "out", "in")]
+    rows += [(f"{ids[v]}", f"{out[v]:,}", f"{into[v]:,}") for v in top]
+    pages = graph.iter_edges()
+    src, dst, _ = next(pages)
+    edges = [f"  {ids[a]} -> {ids[b]}" for a, b in islice(zip(src, dst, strict=True), _SHOWN)]
+    return "\n".join(["Most edges", table(rows), "", "Some edges", *edges])
+
+
+def _next_steps(kept: Path | None) -> str:
+    graph = kept or "web.penstock"
+    lines = ["Next"]
+    if kept is None:
+        lines.append("  penstock build edges.txt.gz web.penstock --memory 2GB")
+    lines += [
+        f"  penstock info {graph}",
+        f"  penstock verify {graph}",
+        f"  penstock export {graph} edges.parquet",
+    ]
+    return "\n".join(lines)

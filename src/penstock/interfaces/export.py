@@ -1,0 +1,299 @@
+"""The edges of a graph as one file: text or Parquet, in the user's ids, a page at a time.
+
+What is in memory is one array with the ids (and one with their order), and a few pages. The file
+appears under its name when it is complete.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from penstock.config import thread_count
+from penstock.errors import DiskSpaceError, InputNotFoundError, OptionError, TargetExistsError
+from penstock.progress import Progress, Silent
+from penstock.store.graph import Graph
+from penstock.types import U32, Array
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FormatName = Literal["txt", "csv", "tsv", "parquet"]
+_SEPARATORS = {"txt": " ", "csv": ",", "tsv": "\t"}
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+_GZIP_LEVEL = 6
+#: Rows that are gathered before they are written: a row group of Parquet.
+_GROUP_ROWS = 1 << 19
+#: What an id must not have in plain text, where nothing can be put in quotes.
+_UNFIT = r'[\s,;"]|^[#%]|^$'
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """Where the edges go and how they are spelled."""
+
+    path: Path
+    format: FormatName
+    compression: str | None
+
+
+def export(
+    graph: Graph,
+    path: str | os.PathLike[str],
+    *,
+    format: FormatName | None = None,  # noqa: A002
+    overwrite: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Path:
+    """Write the edges of a graph to a file, with their weights and attributes.
+
+    An undirected edge is written once. Vertices without edges are not in the file.
+
+    Parameters
+    ----------
+    graph
+        The graph.
+    path
+        The file to write. Its name says how: ``.txt`` (columns separated by a space, no header),
+        ``.csv`` and ``.tsv`` (with a header), each also with ``.gz`` or ``.zst`` after it; or
+        ``.parquet``.
+    format
+        "txt", "csv", "tsv" or "parquet", if the name does not say it.
+    overwrite
+        Replace a file that is there already, once the new one is complete.
+    threads
+        None: one for each core.
+    progress
+        Receives how far the work has come.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile, penstock as ps
+    >>> graph = ps.from_edges(["ann", "bob"], ["bob", "cy"], [1, 2])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     print(export(graph, folder + "/edges.csv").read_text().replace('"', ""))
+    source,target,weight
+    ann,bob,1
+    bob,cy,2
+    <BLANKLINE>
+    """
+    target = _target(Path(path), format)
+    count = thread_count(threads)
+    with _unfinished(target.path, overwrite=overwrite) as temporary:
+        _write(graph, target, temporary, count, progress or Silent())
+    return target.path
+
+
+def _target(path: Path, format_name: str | None) -> _Target:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    compression = _COMPRESSIONS.get(suffixes[-1]) if suffixes else None
+    if compression is not None:
+        suffixes.pop()
+    found = format_name or (suffixes[-1].removeprefix(".") if suffixes else "")
+    for name in get_args(FormatName):
+        if name == found:
+            if name == "parquet" and compression is not None:
+                raise OptionError(f"{path}: Parquet is compressed inside; call it .parquet only")
+            return _Target(path, name, compression)
+    known = ", ".join(get_args(FormatName))
+    if format_name is not None:
+        raise OptionError(f"format: expected one of {known}; got {format_name!r}")
+    raise OptionError(
+        f"{path}: the name does not say the format; end it in .txt, .csv, .tsv (also with .gz) or "
+        f".parquet, or pass format= (--format) with one of {known}"
+    )
+
+
+@contextmanager
+def _unfinished(path: Path, *, overwrite: bool) -> Iterator[Path]:
+    """A temporary file beside ``path`` that gets its name at the end of the block, or goes."""
+    _check_target(path, overwrite=overwrite)
+    temporary = path.parent / f".{path.name}.exporting.{os.getpid()}"
+    try:
+        yield temporary
+        fd = os.open(temporary, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        _check_target(path, overwrite=overwrite)
+        temporary.replace(path)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskSpaceError(
+                f"{path}: the disk is full; nothing was left behind. Free some space, or write "
+                "to another disk"
+            ) from error
+        raise
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _check_target(path: Path, *, overwrite: bool) -> None:
+    if not path.parent.is_dir():
+        raise InputNotFoundError(f"{path.parent}: no such directory to put the file in")
+    if path.is_dir():
+        raise TargetExistsError(f"{path}: is a directory; choose another name")
+    if os.path.lexists(path) and not overwrite:
+        raise TargetExistsError(
+            f"{path}: already exists; choose another name or pass overwrite=True (--overwrite)"
+        )
+
+
+def _write(
+    graph: Graph, target: _Target, temporary: Path, threads: int, progress: Progress
+) -> None:
+    import pyarrow as pa
+
+    look_up = _ids(graph, plain=target.format == "txt")
+    names = _end_names({column.name for column in graph.catalog.columns})
+    ends = look_up(np.empty(0, np.uint32)).type
+    fields = [(name, ends) for name in names]
+    fields += [(c.name, pa.from_numpy_dtype(c.dtype)) for c in graph.catalog.columns]
+    schema = pa.schema(fields)
+    progress.start("exporting", graph.num_edges, "edges")
+    with ExitStack() as stack:
+        write = _writer(stack, target, temporary, schema)
+        for src, dst, columns in _groups(graph, threads):
+            values = [pa.array(columns[name]) for name in schema.names[2:]]
+            batch = pa.record_batch([look_up(src), look_up(dst), *values], schema=schema)
+            write(batch)
+            progress.advance(len(src))
+
+
+def _groups(graph: Graph, threads: int) -> Iterator[tuple[U32, U32, dict[str, Array]]]:
+    """The edges, pages put together until they are worth writing."""
+    held: list[tuple[U32, U32, dict[str, Array]]] = []
+    rows = 0
+    for edges in graph.iter_edges(threads):
+        held.append(edges)
+        rows += len(edges[0])
+        if rows >= _GROUP_ROWS:
+            yield _together(held)
+            held, rows = [], 0
+    if rows:
+        yield _together(held)
+
+
+def _together(held: list[tuple[U32, U32, dict[str, Array]]]) -> tuple[U32, U32, dict[str, Array]]:
+    if len(held) == 1:
+        return held[0]
+    names = list(held[0][2])
+    return (
+        np.concatenate([edges[0] for edges in held]),
+        np.concatenate([edges[1] for edges in held]),
+        {name: np.concatenate([edges[2][name] for edges in held]) for name in names},
+    )
+
+
+def _end_names(taken: set[str]) -> tuple[str, str]:
+    """Names for the two ends of an edge that no edge column has."""
+    for pair in (("source", "target"), ("src", "dst"), ("from", "to")):
+        if not taken.intersection(pair):
+            return pair
+    return "source of edge", "target of edge"
+
+
+def _ids(graph: Graph, *, plain: bool) -> Callable[[U32], pa.Array]:
+    """A function from vertex numbers to an Arrow array of the user's ids."""
+    import pyarrow as pa
+
+    if graph.catalog.ids.kind != "string":
+        ids = graph.ids_by_vid()
+        return lambda vids: pa.array(ids[vids])
+    strings = _strings(graph)
+    if plain:
+        _check_plain(strings)
+    rank_of_vid: U32 | None = None
+    if graph.vid_of_rank is not None:
+        rank_of_vid = np.empty(graph.num_vertices, np.uint32)
+        rank_of_vid[graph.vid_of_rank] = np.arange(graph.num_vertices, dtype=np.uint32)
+
+    def look_up(vids: U32) -> pa.Array:
+        ranks = vids if rank_of_vid is None else rank_of_vid[vids]
+        return strings.take(pa.array(ranks))
+
+    return look_up
+
+
+def _strings(graph: Graph) -> pa.Array:
+    """The user's ids, ascending, without making a Python object of each."""
+    import pyarrow as pa
+
+    name = graph.catalog.ids.file
+    if graph.path is None or name is None:
+        return pa.array(graph.ids, pa.large_string())
+    with pa.memory_map(str(graph.path / name)) as file, pa.ipc.open_file(file) as reader:
+        chunks = reader.read_all().column(0).chunks
+        return pa.concat_arrays(chunks or [pa.array([], pa.large_string())])
+
+
+def _check_plain(strings: pa.Array) -> None:
+    import pyarrow.compute as pc
+
+    unfit = strings.filter(pc.match_substring_regex(strings, _UNFIT))
+    if len(unfit):
+        raise OptionError(
+            f"the id {unfit[0].as_py()!r} cannot be written as plain text, which has no quotes; "
+            "export to .csv, .tsv or .parquet instead"
+        )
+
+
+def _writer(
+    stack: ExitStack, target: _Target, temporary: Path, schema: pa.Schema
+) -> Callable[[Any], None]:
+    """What writes a batch of edges; it is closed with the stack."""
+    import pyarrow as pa
+
+    if target.format == "parquet":
+        import pyarrow.parquet as pq
+
+        parquet = stack.enter_context(pq.ParquetWriter(temporary, schema, compression="zstd"))
+        return lambda batch: parquet.write_batch(batch, row_group_size=_GROUP_ROWS)
+    from pyarrow import csv
+
+    file = stack.enter_context(_text_file(stack, target.compression, temporary))
+    plain = target.format == "txt"
+    separator = _SEPARATORS[target.format]
+    if not plain:
+        file.write(_header(schema.names, separator))
+    options = csv.WriteOptions(
+        include_header=False, delimiter=separator, quoting_style="none" if plain else "needed"
+    )
+    text = stack.enter_context(csv.CSVWriter(file, schema, write_options=options))
+    return lambda batch: text.write_batch(batch)
+
+
+def _text_file(stack: ExitStack, compression: str | None, temporary: Path) -> Any:
+    import pyarrow as pa
+
+    if compression == "gzip":
+        import gzip
+
+        raw = stack.enter_context(temporary.open("wb"))
+        # No name and no time in it: the same graph gives the same bytes.
+        return gzip.GzipFile("", "wb", _GZIP_LEVEL, raw, mtime=0)
+    plain = stack.enter_context(pa.OSFile(str(temporary), "wb"))
+    return plain if compression is None else pa.CompressedOutputStream(plain, compression)
+
+
+def _header(names: list[str], separator: str) -> bytes:
+    import csv
+    import io
+
+    line = io.StringIO()
+    csv.writer(line, delimiter=separator, lineterminator="\n").writerow(names)
+    return line.getvalue().encode()
