@@ -31,7 +31,8 @@ def text(folder: Path, arguments: argparse.Namespace) -> None:
         graph = folder / "source.penstock"
         checked(run(penstock(
             "generate", "rmat", str(graph), "--scale", str(arguments.scale), "--duplicates", "keep",
-            "--directions", "out", "--order", "none", "--neighbours", "input", "--overwrite", "--json",
+            "--directions", "out", "--order", "none", "--neighbours", "input", "--overwrite",
+            "--json",
         )))  # fmt: skip
         checked(run(penstock("export", str(graph), str(edges.with_suffix(".txt")), "--json")))
         edges.with_suffix(".txt").rename(edges)

@@ -3,9 +3,9 @@
     python benchmarks/layouts.py --scale 22
 
 Each layout holds the same graph (RMAT, undirected, ordered by degree). The work is that of one
-PageRank step: for every vertex, add up a float32 of each neighbour. It runs over pages in memory and
-over pages read with O_DIRECT, on all cores; times are the smallest of several. This benchmark chose
-the default layout.
+PageRank step: for every vertex, add up a float32 of each neighbour. It runs over pages in memory
+and over pages read with O_DIRECT, on all cores; times are the smallest of several. This benchmark
+chose the default layout.
 """
 
 from __future__ import annotations
@@ -159,15 +159,15 @@ def measure(
     slotted = spec.layout == "slotted"
     function = pull_slotted if slotted else pull_banded
     shape = np.array((spec.p, spec.q) if slotted else spec.bands, np.int64)
-    whole = np.fromfile(path, np.uint8).reshape(pages, size)
-    function(whole[0], shape, firsts, values, sums)
-    sums[:] = 0
-    timed(lambda j: function(whole[j], shape, firsts, values, sums), pages, 2, 1)
+    whole = [np.fromfile(path, np.uint8).reshape(pages, size)]
+
+    def in_memory(page_id: int) -> None:
+        function(whole[0][page_id], shape, firsts, values, sums)
+
+    timed(in_memory, pages, 2, 1)
     check = float(sums.sum(dtype=np.float64))
-    inside = timed(
-        lambda j: function(whole[j], shape, firsts, values, sums), pages, 2, arguments.repeat
-    )
-    del whole
+    inside = timed(in_memory, pages, 2, arguments.repeat)
+    whole.clear()
     fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
     idle = [np.frombuffer(mmap.mmap(-1, size), np.uint8) for _ in range(4)]
 

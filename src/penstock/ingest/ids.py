@@ -2,9 +2,9 @@
 
 Dense integer ids need none of this. Sparse integers are sorted (externally if need be) and looked
 up through a hash index. Strings are hashed to 64-bit keys while they are read, so that everything
-after works on numbers; the distinct strings are kept aside, sorted, and tell each key its rank. That
-two strings share a key is noticed, never overlooked. An index too big for memory is made a part at
-a time, and the rows go past each part.
+after works on numbers; the distinct strings are kept aside, sorted, and tell each key its rank.
+That two strings share a key is noticed, never overlooked. An index too big for memory is made a
+part at a time, and the rows go past each part.
 """
 
 from __future__ import annotations

@@ -183,8 +183,8 @@ def generate(
     """Build a graph of ``2**scale`` vertices and ``edge_factor`` times as many random edges.
 
     ``kind`` is "rmat" (Kronecker, as Graph500 has it; ``probabilities`` are A, B, C, D) or
-    "uniform" (both ends drawn evenly). The seed alone decides which edges. Further options are those of
-    :func:`build` that concern the graph, such as ``duplicates`` or ``layout``.
+    "uniform" (both ends drawn evenly). The seed alone decides which edges. Further options are
+    those of :func:`build` that concern the graph, such as ``duplicates`` or ``layout``.
     """
     from penstock.ingest import generate as generators
 

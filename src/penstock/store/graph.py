@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
+import weakref
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from penstock.store.catalog import Catalog, read_catalog
 from penstock.store.folder import stripe_name
 from penstock.store.layout import PAGE_TABLE_DTYPE, Layout, make_layout
 from penstock.store.page import PageHeader, check_page
-from penstock.types import U8, U32, Adjacency, Array, Direction
+from penstock.types import U8, U32, VID, Adjacency, Array, Direction
 
 
 class MemoryPages:
@@ -46,6 +47,8 @@ class FilePages:
         self.page_bytes = page_bytes
         self.num_pages = num_pages
         self._fds: list[int] = []
+        #: Closes the files when the object goes, if nobody did before.
+        self.close = weakref.finalize(self, _close_all, self._fds)
         for path in files:
             try:
                 self._fds.append(os.open(path, os.O_RDONLY))
@@ -61,29 +64,39 @@ class FilePages:
         stripes = len(self._fds)
         fd = self._fds[page_id % stripes]
         offset = (page_id // stripes) * self.page_bytes
-        view = buffer.data
-        while view:
-            count = os.preadv(fd, [view], offset)
-            if count == 0:
-                raise CorruptionError(
-                    f"{self.where(page_id)}: the file ends {len(view):,} bytes too early; "
-                    "restore or rebuild the graph"
-                )
-            offset += count
-            view = view[count:]
+        try:
+            missing = len(buffer) - read_at(fd, offset, buffer)
+        except OSError as error:
+            raise CorruptionError(
+                f"{self.where(page_id)}: cannot be read ({error.strerror}); "
+                "check the disk, and restore or rebuild the graph"
+            ) from None
+        if missing:
+            raise CorruptionError(
+                f"{self.where(page_id)}: the file ends {missing:,} bytes too early; "
+                "restore or rebuild the graph"
+            )
 
     def where(self, page_id: int) -> str:
         """How to name a page in messages."""
         return f"{self._files[page_id % len(self._files)]}: page {page_id}"
 
-    def close(self) -> None:
-        """Close the files."""
-        for fd in self._fds:
-            os.close(fd)
-        self._fds = []
 
-    def __del__(self) -> None:
-        self.close()
+def _close_all(fds: list[int]) -> None:
+    while fds:
+        os.close(fds.pop())
+
+
+def read_at(fd: int, offset: int, buffer: U8) -> int:
+    """Fill a buffer from a place in a file; returns how many bytes there were."""
+    view = buffer.data
+    while view:
+        count = os.preadv(fd, [view], offset)
+        if count == 0:
+            break
+        offset += count
+        view = view[count:]
+    return len(buffer) - len(view)
 
 
 class Graph:
@@ -140,14 +153,15 @@ class Graph:
         if spec.kind == "range":
             return np.arange(spec.first, spec.first + self.num_vertices, dtype=np.int64)
         assert spec.file is not None
-        ids: Array = self.load_array(spec.file)
-        return ids
+        if spec.kind == "string":
+            return self._index(spec.file, self.num_vertices, np.dtype(object))
+        return self._index(spec.file, self.num_vertices, np.dtype("<i8"), np.dtype("<u8"))
 
     @cached_property
     def vid_of_rank(self) -> U32 | None:
         """The vertex number of each id in ascending order; None if they are 0, 1, 2, ..."""
         name = self.catalog.order_file
-        return None if name is None else self.load_array(name)
+        return None if name is None else self._index(name, self.num_vertices, VID)
 
     def in_id_order(self, values: Array) -> Array:
         """Reorder values from vertex numbers to ascending ids."""
@@ -192,21 +206,29 @@ class Graph:
 
     def page_table(self, direction: Direction) -> Array:
         """One row a page; see ``PAGE_TABLE_DTYPE``."""
-        table: Array = self.load_array(f"{self._stored(direction)}.pages.npy")
-        if table.dtype != PAGE_TABLE_DTYPE:
-            raise FormatError(f"{self.path}: its page table has the wrong columns")
-        return table
+        stored = self._stored(direction)
+        pages = self.catalog.directions[stored].num_pages
+        return self._index(f"{stored}.pages.npy", pages, PAGE_TABLE_DTYPE)
 
     def degrees(self, direction: Direction) -> U32:
         """How many neighbours each vertex has."""
-        degrees: U32 = self.load_array(f"{self._stored(direction)}.degrees.npy")
-        return degrees
+        return self._index(f"{self._stored(direction)}.degrees.npy", self.num_vertices, VID)
 
     def layout(self, direction: Direction) -> Layout:
         """How the pages of a direction are spelled."""
         spec = self.catalog.page_spec()
         firsts = self.page_table(direction)["first_vid"].astype(np.uint32)
         return make_layout(spec, firsts)
+
+    def _index(self, name: str, length: int, *dtypes: np.dtype[Any]) -> Array:
+        """An index array, which must have this length and one of these types."""
+        array: Array = self.load_array(name)
+        if array.shape != (length,) or array.dtype not in dtypes:
+            place = name if self.path is None else self.path / name
+            raise FormatError(
+                f"{place}: is {array.dtype} {array.shape}, expected {dtypes[0]} ({length},)"
+            )
+        return array
 
     def _stored(self, direction: Direction) -> Direction:
         if direction in self._pages:
@@ -220,14 +242,21 @@ class Graph:
 
     def iter_adjacency(self, direction: Direction = "out", threads: int = 1) -> Iterator[Adjacency]:
         """Every page of a direction, checked and decoded, in order."""
-        source = self._pages[self._stored(direction)]
+        stored = self._stored(direction)
+        source = self._pages[stored]
         layout = self.layout(direction)
+        tag = self.catalog.tag
 
         def decode(page_id: int) -> Adjacency:
             page: U8 = np.empty(source.page_bytes, np.uint8)
+            where = source.where(page_id)
             source.read_page(page_id, page)
-            check_page(page, source.where(page_id))
-            return layout.decode(page, PageHeader.read(page, source.where(page_id)))
+            check_page(page, where)
+            header = PageHeader.read(page, where)
+            header.check_place(
+                where, layout=layout.code, direction=stored, tag=tag, page_id=page_id
+            )
+            return layout.decode(page, header)
 
         return ordered_map(decode, range(source.num_pages), threads)
 
@@ -253,39 +282,51 @@ def open_graph(path: str | os.PathLike[str]) -> Graph:
     folder = Path(path)
     catalog = read_catalog(folder)
     for k in range(catalog.num_stripes):
-        _check_stripe(folder / stripe_name(k), k, catalog)
+        check_stripe(folder / stripe_name(k), k, catalog)
     pages: dict[Direction, MemoryPages | FilePages] = {}
     for direction, stats in catalog.directions.items():
         files = [folder / stripe_name(k) / f"{direction}.pages" for k in range(catalog.num_stripes)]
         pages[direction] = FilePages(files, catalog.page_bytes, stats.num_pages)
 
     def load_array(name: str) -> Any:
-        if name.endswith(".arrow"):
-            return _load_strings(folder / name)
-        try:
-            # An empty array cannot be mapped.
-            empty = catalog.num_vertices == 0
-            return np.load(folder / name, mmap_mode=None if empty else "r", allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise CorruptionError(f"{folder / name}: cannot be read: {error}") from None
+        return load_index(folder / name)
 
     return Graph(catalog, pages, load_array, folder)
 
 
-def _check_stripe(folder: Path, stripe: int, catalog: Catalog) -> None:
+def check_stripe(folder: Path, stripe: int, catalog: Catalog) -> None:
+    """Raise if a folder is not the stripe of a graph that it should be."""
+    path = folder / "stripe.json"
     try:
-        data = json.loads((folder / "stripe.json").read_text())
-    except OSError:
+        text = path.read_bytes()
+    except OSError as error:
         raise InputNotFoundError(
-            f"{folder}: stripe {stripe} of {catalog.num_stripes} is missing; mount or restore it"
+            f"{folder}: stripe {stripe} of {catalog.num_stripes} is missing "
+            f"({error.strerror}); mount or restore it"
         ) from None
-    except ValueError:
-        raise CorruptionError(f"{folder / 'stripe.json'}: not valid JSON") from None
-    expected = {"tag": f"{catalog.tag:016x}", "stripe": stripe, "of": catalog.num_stripes}
-    if data != expected:
+    expected = catalog.stripe_text(stripe)
+    if text != expected.encode():
         raise FormatError(
-            f"{folder}: belongs to another graph (it says {data}, expected {expected})"
+            f"{path}: belongs to another graph or is damaged (it says {text[:100]!r}, expected "
+            f"{expected!r})"
         )
+
+
+def load_index(path: Path) -> Array:
+    """An index file as an array; numbers are mapped into memory, not read."""
+    if path.suffix == ".arrow":
+        return _load_strings(path)
+    try:
+        array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except Exception as error:
+        # What NumPy raises for a damaged header is not its promise. An empty array has no bytes
+        # that could be mapped.
+        with suppress(Exception):
+            array = np.load(path, allow_pickle=False)
+            if array.size == 0:
+                return array
+        raise CorruptionError(f"{path}: cannot be read: {error}") from None
+    return array
 
 
 def _load_strings(path: Path) -> Array:
@@ -294,7 +335,8 @@ def _load_strings(path: Path) -> Array:
     try:
         with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
             column = reader.read_all().column(0)
-    except (OSError, pa.ArrowInvalid) as error:
+            column.validate(full=True)
+    except (OSError, pa.ArrowException, IndexError) as error:
         raise CorruptionError(f"{path}: cannot be read: {error}") from None
     strings: Array = column.to_numpy()
     return strings
