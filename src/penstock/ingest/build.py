@@ -23,10 +23,10 @@ from penstock.ingest.distribute import Distribution, distribute, sorted_lists
 from penstock.ingest.ids import HashCollisionError
 from penstock.ingest.numbering import Numbering, find_ids, number
 from penstock.ingest.options import BuildOptions, choose_page_bytes
-from penstock.ingest.plan import plan_sort
+from penstock.ingest.plan import DiskPlan, plan_disk, plan_sort
 from penstock.ingest.repack import repack
 from penstock.ingest.rows import UNLIMITED, ReadResult, SourceRows, check_columns, read_rows
-from penstock.ingest.sorting import SortSpec
+from penstock.ingest.sorting import SortSpec, widest
 from penstock.progress import Progress, Silent
 from penstock.protocols import Source
 from penstock.store.banded import choose_bands
@@ -37,6 +37,7 @@ from penstock.store.layout import Column, PageSpec, make_layout
 from penstock.store.memory import MemoryTarget
 from penstock.store.packer import Packer
 from penstock.types import Direction
+from penstock.version import __version__
 
 _SEEDS = 3
 
@@ -141,7 +142,8 @@ class _Build:
 
     def _read(self) -> ReadResult:
         source = self.source
-        if source.cheap_to_repeat and source.declared is not None and source.id_kind == "int":
+        known = source.declared is not None and source.vertices is None
+        if source.cheap_to_repeat and known and source.id_kind == "int":
             types = {k: v for k, v in source.columns.items() if v is not None}
             if len(types) == len(source.columns):
                 return ReadResult(SourceRows(source), types, types)
@@ -157,8 +159,7 @@ class _Build:
     def _column_types(self, read: ReadResult) -> dict[str, np.dtype[Any]]:
         types = dict(read.columns)
         if self.options.duplicates == "sum" and self.source.weight is not None:
-            wide = np.int64 if types[self.source.weight].kind in "iu" else np.float64
-            types[self.source.weight] = np.dtype(wide)
+            types[self.source.weight] = widest(types[self.source.weight])
         return types
 
     def _page_spec(self, numbering: Numbering, columns: dict[str, np.dtype[Any]]) -> PageSpec:
@@ -179,8 +180,6 @@ class _Build:
 
     def _catalog(self, numbering: Numbering, spec: PageSpec) -> Catalog:
         options = self.options
-        from penstock import __version__
-
         rules = {"duplicates": options.duplicates, "self_loops": options.self_loops}
         what = repr((
             numbering.fingerprint, numbering.num_rows, spec, options.directed, rules,
@@ -239,7 +238,16 @@ class _Build:
         wanted = options.stored_directions()
         again = isinstance(numbering.rows, SourceRows)
         passes = [(d,) for d in wanted] if again else [wanted]
-        self._check_space(plan, len(passes[0]), copies * numbering.num_rows, sort_spec)
+        self._check_space(
+            plan_disk(
+                copies * numbering.num_rows,
+                (2 * sort_spec.shift + 7) // 8,
+                sort_spec.column_bytes,
+                plan.bucket_bytes,
+                passes=len(passes),
+                directions=len(wanted),
+            )
+        )
         loops = 0
         for number_, group in enumerate(passes):
             last = number_ == len(passes) - 1
@@ -258,11 +266,15 @@ class _Build:
         rules["duplicates_dropped"] = numbering.num_rows - numbering.loops_dropped - num_edges
         return replace(catalog, num_edges=num_edges, rules=rules)
 
-    def _check_space(self, plan: Any, directions: int, rows: int, spec: SortSpec) -> None:
-        row = (2 * spec.shift + 7) // 8 + spec.column_bytes
-        if self.scratch is not None:
-            on_disk = max(0, directions * rows * row - plan.bucket_bytes)
-            check_space(self.scratch, on_disk + rows, "sorting the edges")
+    def _check_space(self, plan: DiskPlan) -> None:
+        if self.scratch is None or not isinstance(self.target, GraphFolder):
+            return
+        place = self.target.scratch
+        if self.scratch.stat().st_dev == place.stat().st_dev:
+            check_space(place, plan.shared_bytes, "sorting and writing the edges")
+        else:
+            check_space(self.scratch, plan.scratch_bytes, "sorting the edges")
+            check_space(place, plan.target_bytes, "writing the edges")
 
     def _write(
         self, direction: Direction, distribution: Distribution, sort_spec: SortSpec,

@@ -178,7 +178,7 @@ def hashed_parts(keys: U64) -> Callable[[int], Iterator[tuple[U64, U32, int]]]:
     def parts(wanted: int) -> Iterator[tuple[U64, U32, int]]:
         bounds = [((1 << 64) * k // wanted) for k in range(wanted + 1)]
         for low, high in pairwise(bounds):
-            chosen, ranks = [], []
+            chosen, ranks = [np.empty(0, np.uint64)], [np.empty(0, np.uint32)]
             for at in range(0, len(keys), 1 << 20):
                 block = np.asarray(keys[at : at + (1 << 20)])
                 here = (block >= np.uint64(low)) & (block <= np.uint64(high - 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from penstock.ingest.ids import HashCollisionError
 from penstock.jit import kernel
 from penstock.types import I64, U8, U64, Names
 
+#: Strings remembered as seen, so that they need not be sorted out again; 16 bytes each.
+_MOST_SEEN = 1 << 22
 _SCHEMA = pa.schema([("name", pa.large_binary()), ("key", pa.uint64())])
 
 
@@ -39,20 +42,22 @@ def _hash_names(data, start, length, seed, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _distinct(keys, order, data, start, length, kept):  # type: ignore[no-untyped-def]
-    """One entry of each run of equal keys; returns how many, or -1 if a run has unequal strings."""
+def _fresh(keys, checks, seen, kept):  # type: ignore[no-untyped-def]
+    """The strings that are not among those seen lately; returns how many, or -1 if two different
+    ones have one key. ``seen`` is a cache of (key, check), each at the place its key says.
+    """
+    mask = np.uint64(len(seen) - 1)
     count = 0
-    for i in range(len(order)):
-        here = order[i]
-        if i > 0 and keys[here] == keys[order[i - 1]]:
-            last = kept[count - 1]
-            if length[here] != length[last]:
+    for i in range(len(keys)):
+        at = np.int64(keys[i] & mask)
+        if seen[at, 0] == keys[i]:
+            if seen[at, 1] == checks[i]:
+                continue
+            if seen[at, 1] != 0:
                 return -1
-            for k in range(length[here]):
-                if data[start[here] + k] != data[start[last] + k]:
-                    return -1
-            continue
-        kept[count] = here
+        seen[at, 0] = keys[i]
+        seen[at, 1] = checks[i]
+        kept[count] = i
         count += 1
     return count
 
@@ -68,25 +73,32 @@ def _copy_names(data, start, length, kept, offsets, out):  # type: ignore[no-unt
     offsets[len(kept)] = at
 
 
-def hash_names(names: Names, seed: int) -> U64:
-    """The key of each string."""
+@dataclass(frozen=True, slots=True)
+class HashedNames:
+    """Strings, the key of each, and a second hash that tells strings with one key apart."""
+
+    names: Names
+    keys: U64
+    checks: U64
+
+
+def hash_names(names: Names, seed: int) -> HashedNames:
+    """Hash each string."""
     keys: U64 = np.empty(len(names), np.uint64)
-    _hash_names(names.data, names.start, names.length, np.uint64(seed), keys)
-    return keys
+    checks: U64 = np.empty(len(names), np.uint64)
+    for salt, out in ((seed, keys), (~seed % (1 << 64), checks)):
+        _hash_names(names.data, names.start, names.length, np.uint64(salt), out)
+    checks |= np.uint64(1)  # zero marks an empty place
+    return HashedNames(names, keys, checks)
 
 
-def distinct_names(names: Names, keys: U64) -> pa.Table:
-    """The distinct strings of a chunk with their keys."""
-    kept: I64 = np.empty(len(names), np.int64)
-    count = _distinct(keys, np.argsort(keys), names.data, names.start, names.length, kept)
-    if count < 0:
-        raise HashCollisionError("two different ids have the same 64-bit hash")
-    kept = kept[:count]
-    offsets: I64 = np.empty(count + 1, np.int64)
+def _as_table(names: Names, keys: U64, kept: I64) -> pa.Table:
+    """Some of the strings with their keys."""
+    offsets: I64 = np.empty(len(kept) + 1, np.int64)
     data: U8 = np.empty(int(names.length[kept].sum()), np.uint8)
     _copy_names(names.data, names.start, names.length, kept, offsets, data)
     column = pa.LargeBinaryArray.from_buffers(
-        pa.large_binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+        pa.large_binary(), len(kept), [None, pa.py_buffer(offsets), pa.py_buffer(data)]
     )
     return pa.table([column, pa.array(keys[kept])], schema=_SCHEMA)
 
@@ -96,13 +108,20 @@ class NameCollector:
 
     def __init__(self, scratch: Path | None, limit: int) -> None:
         self._scratch = scratch
-        self._limit = limit
+        self._limit = limit // 2
+        places = min(_MOST_SEEN, max(1024, limit // 2 // 16))
+        self._seen: U64 = np.zeros((1 << (places.bit_length() - 1), 2), np.uint64)
         self._held: list[pa.Table] = []
         self._size = 0
-        self._runs: list[Path] = []
+        self._runs: list[_Run] = []
 
-    def add(self, table: pa.Table) -> None:
-        """Take the distinct strings of a chunk."""
+    def add(self, hashed: HashedNames) -> None:
+        """Take the strings of a chunk."""
+        kept: I64 = np.empty(len(hashed.keys), np.int64)
+        count = _fresh(hashed.keys, hashed.checks, self._seen, kept)
+        if count < 0:
+            raise HashCollisionError("two different ids have the same 64-bit hash")
+        table = _as_table(hashed.names, hashed.keys, kept[:count])
         self._held.append(table)
         self._size += table.nbytes
         if self._size <= self._limit:
@@ -111,10 +130,7 @@ class NameCollector:
         self._held = [merged]
         if merged.nbytes > self._limit // 2:
             assert self._scratch is not None
-            path = self._scratch / f"names.{len(self._runs)}.arrow"
-            with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, _SCHEMA) as writer:
-                writer.write_table(merged, max_chunksize=1 << 16)
-            self._runs.append(path)
+            self._runs.append(_Run(merged, self._scratch / f"names.{len(self._runs)}.arrow"))
             self._held = []
         self._size = sum(each.nbytes for each in self._held)
 
@@ -133,8 +149,6 @@ class NameCollector:
             for piece in pieces:
                 keys.append(_keys(piece))
                 writer.write_table(_as_text(piece), max_chunksize=1 << 16)
-        for path in self._runs:
-            path.unlink()
         return np.concatenate(keys) if keys else np.empty(0, np.uint64), None
 
     def _merged(self) -> Iterator[pa.Table]:
@@ -142,24 +156,52 @@ class NameCollector:
             if self._held:
                 yield _sorted_distinct(self._held)
             return
-        runs = [_map_run(path) for path in self._runs]
-        if self._held:
-            runs.append(_sorted_distinct(self._held).combine_chunks())
-        pieces = max(1, -(-2 * sum(run.nbytes for run in runs) // self._limit))
-        samples = sorted(
-            run["name"][i].as_py()
-            for run in runs
-            for i in range(0, len(run), max(1, len(run) // 1024))
-        )
-        splitters = [samples[len(samples) * k // pieces] for k in range(1, pieces)]
-        bounds = [[0, *(_lower_bound(run["name"], s) for s in splitters), len(run)] for run in runs]
-        for k in range(pieces):
-            parts = [run.slice(b[k], b[k + 1] - b[k]) for run, b in zip(runs, bounds, strict=True)]
-            yield _sorted_distinct(parts)
+        held = _sorted_distinct(self._held) if self._held else _SCHEMA.empty_table()
+        size = held.nbytes + sum(run.num_bytes for run in self._runs)
+        pieces = max(1, -(-2 * size // self._limit))
+        samples = sorted(name for run in self._runs for name in run.first_names)
+        stops = [samples[len(samples) * k // pieces] for k in range(1, pieces)]
+        for stop in (*stops, None):
+            upto = len(held) if stop is None else _lower_bound(held["name"], stop)
+            parts = [part for run in self._runs for part in run.take_until(stop)]
+            yield _sorted_distinct([held.slice(0, upto), *parts])
+            held = held.slice(upto)
 
 
-def _map_run(path: Path) -> pa.Table:
-    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+class _Run:
+    """Sorted strings in a file, read back from the front."""
+
+    ROWS = 1 << 13
+
+    def __init__(self, table: pa.Table, path: Path) -> None:
+        self._path = path
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, _SCHEMA) as writer:
+            writer.write_table(table, max_chunksize=self.ROWS)
+        self.num_bytes = table.nbytes
+        self.first_names = [
+            table["name"][i].as_py() for i in range(0, len(table), self.ROWS)
+        ]
+        self._batches = self._read()
+        self._rest = _SCHEMA.empty_table()
+
+    def _read(self) -> Iterator[pa.Table]:
+        with pa.OSFile(str(self._path)) as file, pa.ipc.open_file(file) as reader:
+            for k in range(reader.num_record_batches):
+                yield pa.Table.from_batches([reader.get_batch(k)])
+        self._path.unlink()
+
+    def take_until(self, stop: bytes | None) -> Iterator[pa.Table]:
+        """What is left that comes before ``stop`` (None: all)."""
+        while True:
+            upto = len(self._rest) if stop is None else _lower_bound(self._rest["name"], stop)
+            yield self._rest.slice(0, upto)
+            self._rest = self._rest.slice(upto)
+            if len(self._rest):
+                return
+            following = next(self._batches, None)
+            if following is None:
+                return
+            self._rest = following
 
 
 def _lower_bound(names: pa.ChunkedArray, value: bytes) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.jit import atomic_add, kernel
-from penstock.types import I64, NO_VERTEX, U32
+from penstock.types import I64, NO_VERTEX, U32, U64
 
 #: Degrees below this are sorted by counting; the few above, by comparing.
 _COUNTED = 1 << 16
@@ -14,29 +14,42 @@ ISOLATED = 0xFFFFFFFF
 
 
 @kernel
-def count_degrees(src, dst, first_id, drop_loops, degrees):  # type: ignore[no-untyped-def]
-    """Add a chunk's ends to ``degrees`` (by id less ``first_id``; may be empty: only checks ids).
+def _fingerprint(src, dst):  # type: ignore[no-untyped-def]
+    total = np.uint64(0)
+    for i in range(len(src)):
+        x = src[i] * np.uint64(0x9E3779B97F4A7C15) + dst[i]
+        x = (x ^ (x >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+        total += x ^ (x >> np.uint64(32))
+    return total
 
-    Safe to call from several threads. Returns (fingerprint, loops dropped, row with an id that is
-    out of range or -1). The fingerprint is a sum over rows: it does not depend on their order.
+
+def fingerprint(src: U64, dst: U64) -> int:
+    """A number that tells sets of rows apart; those of several chunks add up (modulo 2**64)."""
+    return int(_fingerprint(src, dst))
+
+
+@kernel
+def count_degrees(src, dst, first_id, drop_loops, degrees, looped):  # type: ignore[no-untyped-def]
+    """Add a chunk's ends to ``degrees`` (by id less ``first_id``).
+
+    Safe to call from several threads. Returns the loops dropped, and a row with an id that is out
+    of range or -1. ``looped``, unless empty, is set where a loop was dropped.
     """
     bound = np.uint64(len(degrees))
-    fingerprint = np.uint64(0)
     loops = 0
     for i in range(len(src)):
         u = src[i] - first_id
         v = dst[i] - first_id
         if u >= bound or v >= bound:
-            return fingerprint, loops, i
-        x = u * np.uint64(0x9E3779B97F4A7C15) + v
-        x = (x ^ (x >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-        fingerprint += x ^ (x >> np.uint64(32))
+            return loops, i
         if drop_loops and u == v:
             loops += 1
+            if len(looped) > 0:
+                looped[np.int64(u)] = 1
             continue
         atomic_add(degrees, np.int64(u), np.uint32(1))
         atomic_add(degrees, np.int64(v), np.uint32(1))
-    return fingerprint, loops, -1
+    return loops, -1
 
 
 @kernel

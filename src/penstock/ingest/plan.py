@@ -46,6 +46,30 @@ def plan_read(budget: int, threads: int, column_bytes: int) -> ReadPlan:
     return ReadPlan(chunk_rows, block_bytes, budget // 3)
 
 
+@dataclass(frozen=True, slots=True)
+class DiskPlan:
+    """Bytes a build will need on disk from here on."""
+
+    scratch_bytes: int
+    target_bytes: int
+    #: If both are on one disk: less than their sum, as buckets go while pages come.
+    shared_bytes: int
+
+
+def plan_disk(
+    num_rows: int, key_bytes: int, column_bytes: int, held_bytes: int, *, passes: int,
+    directions: int,
+) -> DiskPlan:  # fmt: skip
+    """For ``num_rows`` keys in each of ``directions``, sorted in ``passes`` one after another, of
+    which ``held_bytes`` stay in memory.
+    """
+    pages = directions * num_rows * (3 + column_bytes)
+    rows = directions // passes * num_rows
+    buckets = max(0, rows * (key_bytes + column_bytes) - held_bytes)
+    done = pages * (passes - 1) // passes
+    return DiskPlan(buckets, pages, done + max(buckets, pages - done))
+
+
 def plan_sort(
     budget: int, threads: int, num_ids: int, num_rows: int, column_bytes: int, max_rows: int
 ) -> SortPlan:

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from penstock.errors import InputError
+from penstock.ingest.order import fingerprint
 from penstock.ingest.plan import plan_read
+from penstock.ingest.spill import Spill
 from penstock.ingest.spool import IntChunk, Packed, Spool, pack_chunk
+from penstock.jit import kernel
 from penstock.parallel import ordered_map
 from penstock.progress import Progress
 from penstock.protocols import Source
-from penstock.types import U64, Array, EdgeChunk, Names
+from penstock.store.folder import check_space
+from penstock.types import U64, EdgeChunk, Names
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from penstock.ingest.names import NameCollector
+    from penstock.ingest.names import HashedNames, NameCollector
 
 #: In memory nothing is ever sent to disk.
 UNLIMITED = 1 << 62
@@ -46,7 +48,8 @@ class SourceRows:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self.num_rows = 0
+        #: What the source announces, until it has been gone through.
+        self.num_rows = int(source.size or 0) if source.unit == "edges" else 0
 
     def pieces(self, *, take: bool) -> Iterator[EdgeChunk]:
         """See :class:`Rows`."""
@@ -97,20 +100,23 @@ class ReadResult:
     max_id: int = -1
     #: Distinct strings (strings only).
     names: NameCollector | None = None
-    #: Vertices the input names outside its edges (numbers only).
-    extra: list[U64] = field(default_factory=list)
+    #: Vertices the input names outside its edges (numbers only): see :func:`extra_ids`.
+    extra: Spill | None = None
+    #: Of all rows with the ids they came with; None: they have not been read.
+    fingerprint: int | None = None
 
 
 @dataclass(slots=True)
 class _Piece:
     packed: Packed
     max_id: int
-    exact: dict[str, int]
-    names: list[pa.Table]
+    inexact: dict[str, int]
+    names: list[HashedNames]
+    fingerprint: int
 
 
-#: How narrow a type holds a column's values exactly: index into this.
-_NARROW = (np.dtype(np.int32), np.dtype(np.float32), np.dtype(np.float64))
+#: The type a column is stored in, by what :func:`_inexact` found for all of its values.
+_NARROW = (np.dtype(np.int32), np.dtype(np.float32), np.dtype(np.int32), np.dtype(np.float64))
 
 
 def read_rows(
@@ -128,64 +134,84 @@ def read_rows(
 
         result.names = NameCollector(scratch, budget // 6 if scratch else UNLIMITED)
     automatic = [name for name, dtype in source.columns.items() if dtype is None]
-    width = dict.fromkeys(automatic, 0)
+    inexact = dict.fromkeys(automatic, 0)
+    seen = 0
 
     def digest(chunk: EdgeChunk) -> _Piece:
-        tables: list[pa.Table] = []
-        ids = [_as_numbers(side, seed, tables) for side in (chunk.src, chunk.dst)]
-        exact = {name: _exactness(chunk.columns[name]) for name in automatic}
+        names: list[HashedNames] = []
+        ids = [_as_numbers(side, seed, names) for side in (chunk.src, chunk.dst)]
+        found = {name: _inexact(chunk.columns[name]) for name in automatic}
         packed = pack_chunk(IntChunk(ids[0], ids[1], chunk.columns))
-        return _Piece(packed, _largest(ids), exact, tables)
+        return _Piece(packed, _largest(ids), found, names, fingerprint(ids[0], ids[1]))
 
+    if scratch is not None and source.unit == "bytes" and source.size is not None:
+        # Rows take about as much room as they do in a file.
+        check_space(scratch, max(0, int(source.size) - limit), "a copy of the input")
     progress.start("reading", source.size, source.unit)
     for piece in ordered_map(digest, source.chunks(progress.advance), threads):
         spool.append(piece.packed)
         result.max_id = max(result.max_id, piece.max_id)
-        for name, needed in piece.exact.items():
-            width[name] = max(width[name], needed)
-        for table in piece.names:
+        seen = (seen + piece.fingerprint) % (1 << 64)
+        for name, found in piece.inexact.items():
+            inexact[name] |= found
+        for hashed in piece.names:
             assert result.names is not None
-            result.names.add(table)
+            result.names.add(hashed)
     result.rows = SpoolRows(spool)
-    result.columns |= {name: _NARROW[needed] for name, needed in width.items()}
-    _read_vertices(source, result, seed)
+    result.columns |= {name: _NARROW[found] for name, found in inexact.items()}
+    result.fingerprint = seen
+    if source.vertices is not None:
+        _read_vertices(source.vertices(), result, scratch, limit, seed)
     return result
 
 
-def _read_vertices(source: Source, result: ReadResult, seed: int) -> None:
-    if source.vertices is None:
-        return
-    for ids in source.vertices():
-        tables: list[pa.Table] = []
-        numbers = _as_numbers(ids, seed, tables)
+def _read_vertices(
+    vertices: Iterator[U64 | Names], result: ReadResult, scratch: Path | None, limit: int, seed: int
+) -> None:
+    result.extra = Spill(scratch and scratch / "vertices", limit // 4)
+    for ids in vertices:
+        names: list[HashedNames] = []
+        numbers = _as_numbers(ids, seed, names)
         if result.names is not None:
-            for table in tables:
-                result.names.add(table)
+            for hashed in names:
+                result.names.add(hashed)
         elif len(numbers):
-            result.extra.append(np.unique(numbers))
+            result.extra.append(0, np.ascontiguousarray(numbers).view(np.uint8))
             result.max_id = max(result.max_id, int(numbers.max()))
 
 
-def _as_numbers(ids: U64 | Names, seed: int, tables: list[pa.Table]) -> U64:
+def extra_ids(extra: Spill | None, *, take: bool) -> Iterator[U64]:
+    """The vertices that were named outside the edges, a part at a time."""
+    if extra is not None:
+        for block in extra.read(0, take=take, at_once=1 << 20):
+            yield block.view(np.uint64)
+
+
+def _as_numbers(ids: U64 | Names, seed: int, names: list[HashedNames]) -> U64:
     if not isinstance(ids, Names):
         return ids
-    from penstock.ingest.names import distinct_names, hash_names
+    from penstock.ingest.names import hash_names
 
-    keys = hash_names(ids, seed)
-    tables.append(distinct_names(ids, keys))
-    return keys
+    names.append(hash_names(ids, seed))
+    return names[-1].keys
 
 
 def _largest(sides: list[U64]) -> int:
     return max((int(ids.max()) for ids in sides if len(ids)), default=-1)
 
 
-def _exactness(values: Array) -> int:
-    """Which type of ``_NARROW`` these float64 values need."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        if np.array_equal(values, np.clip(values, -(2**31), 2**31 - 1).astype(np.int32)):
-            return 0
-        return 1 if np.array_equal(values, values.astype(np.float32), equal_nan=True) else 2
+@kernel
+def _inexact(values):  # type: ignore[no-untyped-def]
+    """Which types cannot hold all of these float64 values: 1 for int32, plus 2 for float32."""
+    found = 0
+    for i in range(len(values)):
+        value = values[i]
+        if not (-2147483648.0 <= value <= 2147483647.0 and np.floor(value) == value):
+            found |= 1
+        # Not a number differs from itself; float32 has it.
+        if value == value and np.float64(np.float32(value)) != value:
+            found |= 2
+    return found
 
 
 def check_columns(source: Source) -> None:

@@ -333,6 +333,13 @@ def load_rows(blocks: list[U8], low: int, stop: int, spec: SortSpec) -> Rows:
     return Rows(low, stop, keys, columns)
 
 
+def widest(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that sums of numbers of a type are kept in."""
+    if dtype.kind == "f":
+        return np.dtype(np.float64)
+    return np.dtype(np.uint64) if dtype == np.uint64 else np.dtype(np.int64)
+
+
 def reduce_rows(rows: Rows, spec: SortSpec) -> tuple[Rows, U32 | None]:
     """Sort, and apply the duplicate rule. The second result says, for lists in input order, where
     in the input of this call each row was.

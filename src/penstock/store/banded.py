@@ -28,6 +28,8 @@ from penstock.types import I64, U8, U32, Adjacency, Array
 
 MARK_EVERY = 64
 CODE = 2
+#: Ids that are copied together; most lists are short, and a loop costs more than its copies.
+_AT_ONCE = 8
 
 
 def choose_bands(num_vertices: int, *, ascending: bool) -> tuple[int, ...]:
@@ -223,9 +225,37 @@ def _count(page, at, vertex, width):  # type: ignore[no-untyped-def]
     return np.int64(0)
 
 
+@inlined
+def _copy_ids(page, at, width, count, out, to):  # type: ignore[no-untyped-def]
+    """Copy the ids of a list, _AT_ONCE at a time: what is too much is overwritten by the next."""
+    if at + width * (count + _AT_ONCE) > len(page):
+        for k in range(count):
+            out[to + k] = np.uint32(_load(page, at + width * k, width))
+        return
+    done = 0
+    if width == 2:
+        while done < count:
+            for k in range(_AT_ONCE):
+                out[to + done + k] = load16(page, at + 2 * (done + k))
+            done += _AT_ONCE
+    elif width == 3:
+        while done < count:
+            for k in range(_AT_ONCE):
+                out[to + done + k] = load32(page, at + 3 * (done + k)) & np.uint32(0xFFFFFF)
+            done += _AT_ONCE
+    else:
+        while done < count:
+            for k in range(_AT_ONCE):
+                out[to + done + k] = load32(page, at + 4 * (done + k))
+            done += _AT_ONCE
+
+
 @kernel
 def _decode(page, small, vertices, edges, bands, column_bytes, degrees, neighbours):  # type: ignore[no-untyped-def]
-    """Read everything but the columns; returns where those begin, or -1 if it cannot be right."""
+    """Read everything but the columns; returns where those begin, or -1 if it cannot be right.
+
+    ``neighbours`` needs room for _AT_ONCE more.
+    """
     num_bands = len(bands)
     totals = np.zeros(num_bands, np.int64)
     widths = np.zeros(num_bands, np.int64)
@@ -267,18 +297,9 @@ def _decode(page, small, vertices, edges, bands, column_bytes, degrees, neighbou
                 return -1
             left[b] -= count
             degree += count
-            to = ids[b]
-            if bands[b] == 2:
-                for k in range(count):
-                    neighbours[e + k] = load16(page, to + 2 * k)
-            elif bands[b] == 3:
-                for k in range(count):
-                    neighbours[e + k] = load32(page, to + 3 * k) & np.uint32(0xFFFFFF)
-            else:
-                for k in range(count):
-                    neighbours[e + k] = load32(page, to + 4 * k)
+            _copy_ids(page, ids[b], bands[b], count, neighbours, e)
             e += count
-            ids[b] = to + count * bands[b]
+            ids[b] += count * bands[b]
         degrees[v] = degree
     return at if e == edges else -1
 
@@ -327,7 +348,7 @@ class BandedLayout:
         """See :class:`~penstock.store.layout.Layout`."""
         check_counts(header, self._spec, 0, int(self._bands[0]))
         degrees: U32 = np.empty(header.num_vertices, np.uint32)
-        neighbours: U32 = np.empty(header.num_edges, np.uint32)
+        neighbours: U32 = np.empty(header.num_edges + _AT_ONCE, np.uint32)
         at = _decode(
             page, header.kind != LARGE, header.num_vertices, header.num_edges,
             self._bands, self._column_sizes, degrees, neighbours,
@@ -339,7 +360,7 @@ class BandedLayout:
             size = header.num_edges * column.dtype.itemsize
             columns[column.name] = page[at : at + size].copy().view(column.dtype)
             at += (size + 7) & ~7
-        return Adjacency(header.first_vid, degrees, neighbours, columns)
+        return Adjacency(header.first_vid, degrees, neighbours[: header.num_edges], columns)
 
     def audit(self, page: U8, header: PageHeader) -> tuple[Adjacency, int]:
         """See :class:`~penstock.store.layout.Layout`."""

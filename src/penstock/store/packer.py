@@ -216,13 +216,8 @@ class Packer:
         self._keep_degrees(degrees)
         if len(degrees):
             self._tally.max_degree = max(self._tally.max_degree, int(degrees.max()))
-            self._tally.histogram += degree_histogram(degrees)
-
-
-def degree_histogram(degrees: U32) -> I64:
-    """How many degrees are 0, 1, 2 to 3, 4 to 7, ...: 34 counts."""
-    exponents = np.frexp(degrees.astype(np.float64))[1]
-    return np.bincount(exponents, minlength=34)
+            exponent = np.frexp(degrees.astype(np.float64))[1]
+            self._tally.histogram += np.bincount(exponent, minlength=34)
 
 
 def _slice(whole: Adjacency, v: int, v_end: int, e: int, e_end: int) -> Adjacency:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import os
-import zlib
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
@@ -18,7 +16,7 @@ from penstock.types import U8
 #: Suffixes that may follow the one that names the format.
 COMPRESSED = (".gz", ".zst")
 
-_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _BOM = b"\xef\xbb\xbf"
 _PIECE = 1 << 16
 #: A line may have that many bytes, or that many blocks if this is more.
@@ -48,11 +46,11 @@ def open_error(path: str, error: OSError) -> InputError | InputNotFoundError:
 
 
 class ByteStream:
-    """A file as it is after decompression (gzip with any number of members, zstd), in order."""
+    """A file as it is after decompression (gzip or zstd, with any number of members), in order."""
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._failures: tuple[type[Exception], ...] = (OSError, EOFError, zlib.error)
+        self._failures: tuple[type[Exception], ...] = (OSError,)
         try:
             self._file: Any = open(path, "rb", buffering=0)  # noqa: SIM115
             magic = self._file.read(4)
@@ -60,24 +58,21 @@ class ByteStream:
         except OSError as error:
             raise open_error(path, error) from None
         self._reader: Any = self._file
-        self.plain = False
-        if magic[:2] == _GZIP:
-            self._reader = gzip.GzipFile(fileobj=self._file, mode="rb")
-        elif magic == _ZSTD:
+        codec = next((name for start, name in _CODECS.items() if magic.startswith(start)), None)
+        self.plain = codec is None
+        if codec is not None:
             import pyarrow as pa
 
             self._failures += (pa.ArrowException,)
             self._file.close()
             self._file = pa.OSFile(path)
-            self._reader = pa.CompressedInputStream(self._file, "zstd")
+            self._reader = pa.CompressedInputStream(self._file, codec)
         elif is_compressed(path):
             self.close()
             raise InputError(
                 f"{path}: the name says it is compressed, but it does not begin like it; "
                 "give it a name without that suffix, or fetch it again"
             )
-        else:
-            self.plain = True
 
     def readinto(self, buffer: memoryview) -> int:
         """Fill the buffer; fewer bytes only if the file ends."""

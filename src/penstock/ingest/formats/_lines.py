@@ -7,9 +7,10 @@ known by its place within its block.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -115,6 +116,15 @@ def _read_blocks(layouts: Iterable[Layout], options: ReadOptions) -> Generator[_
                 position = stream.position()
                 yield _Block(layout, data[start:], skipped, position - before)
                 before = position
+
+
+def _ahead(blocks: Iterator[_Block]) -> Generator[_Block, None, None]:
+    """The same blocks; the next one is read, on another thread, before it is asked for."""
+    with ThreadPoolExecutor(1, thread_name_prefix="penstock") as pool:
+        coming = pool.submit(next, blocks, None)
+        while (block := coming.result()) is not None:
+            coming = pool.submit(next, blocks, None)
+            yield block
 
 
 def _parse(block: _Block, options: ReadOptions) -> _Parsed:
@@ -234,9 +244,9 @@ def read_rows(
     bad_lines.examples.clear()
     layout: Layout | None = None
     line = 1
-    pieces = _read_blocks(layouts, options)
-    with closing(pieces):
-        for parsed in ordered_map(lambda block: _parse(block, options), pieces, options.threads):
+    parse = partial(_parse, options=options)
+    with closing(_read_blocks(layouts, options)) as blocks, closing(_ahead(blocks)) as pieces:
+        for parsed in ordered_map(parse, pieces, options.threads):
             if parsed.layout is not layout:
                 layout, line = parsed.layout, 1
             line += parsed.skipped

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -85,16 +86,25 @@ def _parquet(path: str) -> Table:
     return Table(path, schema.names, schema.types, num_rows, batches, cheap_to_repeat=False)
 
 
+def _map(path: str) -> mmap.mmap:
+    """A file as memory, since a batch of it may be as large as the whole table."""
+    with open(path, "rb") as file:
+        try:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError:
+            raise InputError(f"{path}: cannot be read as a table: the file is empty") from None
+
+
 def _ipc(path: str, *, is_file: bool) -> Table:
     import pyarrow as pa
 
-    def open_reader(file: Any, positions: list[int] | None = None) -> Any:
-        options = pa.ipc.IpcReadOptions(included_fields=positions, use_threads=False)
+    def open_reader(mapped: mmap.mmap) -> Any:
+        # Choosing columns here would make Arrow copy them, a whole batch at a time.
+        options = pa.ipc.IpcReadOptions(use_threads=False)
         opener = pa.ipc.open_file if is_file else pa.ipc.open_stream
-        return opener(file, options=options)
+        return opener(pa.BufferReader(mapped), options=options)
 
-    with pa.memory_map(path) as file, open_reader(file) as reader:
-        schema = reader.schema
+    schema = open_reader(_map(path)).schema
 
     def whole_batches(reader: Any) -> Iterator[Any]:
         if not is_file:
@@ -104,18 +114,14 @@ def _ipc(path: str, *, is_file: bool) -> Table:
             yield reader.get_batch(i)
 
     def batches(positions: list[int], rows: int) -> Iterator[Any]:
-        # The file holds its columns in order, whatever order they are asked for in.
-        stored = sorted(positions)
-        order = [stored.index(position) for position in positions]
-        with (
-            _naming(path),
-            pa.memory_map(path) as file,
-            open_reader(file, stored) as reader,
-        ):
-            for whole in whole_batches(reader):
-                for batch in _slices(whole.select(order), rows):
+        with _naming(path):
+            mapped = _map(path)
+            for whole in whole_batches(open_reader(mapped)):
+                for batch in _slices(whole.select(positions), rows):
                     batch.validate(full=True)
                     yield batch
+                    # What has been read need not stay in this process's memory.
+                    mapped.madvise(mmap.MADV_DONTNEED)
 
     return Table(path, schema.names, schema.types, None, batches, cheap_to_repeat=False)
 
@@ -200,11 +206,12 @@ def _lazy(frame: Any) -> Table:
 
     def batches(positions: list[int], rows: int) -> Iterator[Any]:
         chosen = frame.select([schema.names[i] for i in positions])
-        parts = [chosen.collect()]
-        if hasattr(chosen, "collect_batches"):
-            parts = chosen.collect_batches(chunk_size=rows, maintain_order=True)
-        for part in parts:
-            with _naming("LazyFrame"):
+        with _naming("LazyFrame"):
+            if hasattr(chosen, "collect_batches"):
+                parts = chosen.collect_batches(chunk_size=rows, maintain_order=True)
+            else:
+                parts = [chosen.collect()]
+            for part in parts:
                 for batch in pa.RecordBatchReader.from_stream(part):
                     yield from _slices(batch, rows)
 

@@ -141,7 +141,7 @@ def _when_compiling(tell: Callable[[str], None]) -> Iterator[None]:
     """Call ``tell`` once if Numba begins to compile something."""
     from numba.core import event
 
-    class Listener(event.Listener):  # type: ignore[misc]
+    class Listener(event.Listener):
         said = False
 
         def on_start(self, event: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -77,10 +78,8 @@ def _degree_ranges(count: int) -> list[tuple[int, int]]:
 def _disk(catalog: Catalog, path: Path) -> dict[str, int]:
     pages = sum(stats.num_pages for stats in catalog.directions.values()) * catalog.page_bytes
     index = sum(record.bytes for record in catalog.files.values())
-    try:
+    with suppress(OSError):
         index += (path / FILE_NAME).stat().st_size
-    except OSError:
-        pass
     return {"pages_bytes": pages, "index_bytes": index, "total_bytes": pages + index}
 
 
@@ -148,9 +147,8 @@ def _pages_text(data: dict[str, Any]) -> str:
         head, spelling = "(p,q)", f"({p},{q})"
     else:
         head, spelling = "id bytes", "+".join(map(str, data["bands"])) or "-"
-    rows = [
-        ("lists", "edges", "layout", head, "#SP", "#LP", "page size", "fill", "B/edge", "max degree")
-    ]
+    heads = ("lists", "edges", "layout", head, "#SP", "#LP", "page size", "fill", "B/edge")
+    rows = [(*heads, "max degree")]
     for name, stats in data["directions"].items():
         per_edge = stats["bytes_per_edge"]
         rows.append(

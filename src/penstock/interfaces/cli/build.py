@@ -39,8 +39,8 @@ def settle_weights(args: list[str], flags: Set[str]) -> list[str]:
 
     >>> settle_weights(["a.txt", "g.penstock", "--weights", "cost"], set())
     ['a.txt', 'g.penstock', '--weights=cost']
-    >>> [o.USUAL_WEIGHTS in word for word in settle_weights(["--weights", "a.txt", "g.penstock"], set())]
-    [True, False, False]
+    >>> settle_weights(["--weights", "a.txt", "g.penstock"], set())
+    ['--weights=\\x00usual', 'a.txt', 'g.penstock']
     """
     if "--weights" not in args:
         return args
@@ -76,7 +76,7 @@ def command(
     attribute: o.Attribute = None,
     columns: o.Columns = "0,1",
     ids: o.Ids = None,
-    format: o.Format = None,  # noqa: A002
+    format: o.Format = None,
     separator: o.Separator = "auto",
     comment: o.Comment = "#%",
     header: o.Header = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -23,7 +23,9 @@ _SHOWN = 5
 
 
 def command(
-    scale: Annotated[int, typer.Option(help="2 to this many vertices, 16 edges each.")] = 18,
+    scale: Annotated[
+        int, typer.Option(help="2 to this many vertices, 16 edges each.", min=1, max=31)
+    ] = 18,
     memory: Annotated[
         str, typer.Option(help="Bytes the build may hold; the edges alone take more.")
     ] = "20MB",
@@ -37,19 +39,19 @@ def command(
     debug: Debug = False,
 ) -> None:
     """Make a graph, build it in less memory than its edges take, verify it, and show it."""
-    from penstock.interfaces.cli._output import write_out
+    from penstock.interfaces.cli._output import show, write_out
 
-    say = (lambda text: None) if json else (lambda text: write_out(text + "\n"))
+    def say(text: str) -> None:
+        if not json:
+            write_out(text + "\n")
+
     with _folder(keep) as folder:
         data = run(folder / _NAME, scale, memory, threads, say, overwrite=overwrite)
         if keep is None:
             data["path"] = None
-    if json:
-        from penstock.interfaces.cli._output import show
-
-        show("", data, as_json=True)
-    else:
-        say("\n" + _next_steps(None if keep is None else keep / _NAME))
+    show("\n" + _next_steps(None if keep is None else keep / _NAME), data, as_json=json)
+    if data["verified"]["problems"]:
+        raise typer.Exit(1)
 
 
 @contextmanager
@@ -63,7 +65,13 @@ def _folder(keep: Path | None) -> Iterator[Path]:
 
 
 def run(
-    path: Path, scale: int, memory: str, threads: int | None, say: Any, *, overwrite: bool
+    path: Path,
+    scale: int,
+    memory: str,
+    threads: int | None,
+    say: Callable[[str], None],
+    *,
+    overwrite: bool,
 ) -> dict[str, Any]:
     """Do it all; ``say`` prints what people want to see meanwhile."""
     from penstock.config import format_bytes, parse_bytes, thread_count

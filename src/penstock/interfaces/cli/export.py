@@ -21,7 +21,7 @@ def command(
             metavar="FILE", help="Ends in .txt, .csv or .tsv (also with .gz), or in .parquet."
         ),
     ],
-    format: Annotated[  # noqa: A002
+    format: Annotated[
         FormatName | None, typer.Option(help="Default: by the name of the file.")
     ] = None,
     overwrite: Overwrite = False,
@@ -39,9 +39,7 @@ def command(
     started = time.perf_counter()
     opened = open_graph(graph)
     with watching() as progress:
-        export(
-            opened, file, format=format, overwrite=overwrite, threads=threads, progress=progress
-        )
+        export(opened, file, format=format, overwrite=overwrite, threads=threads, progress=progress)
     seconds = time.perf_counter() - started
     size = file.stat().st_size
     data = {

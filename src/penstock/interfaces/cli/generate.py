@@ -18,7 +18,7 @@ Share = Annotated[
 def command(
     kind: Annotated[o.GeneratorName, typer.Argument(help="Kronecker edges, or even ones.")],
     target: o.Target,
-    scale: Annotated[int, typer.Option(help="2 to this many vertices.")] = 16,
+    scale: Annotated[int, typer.Option(help="2 to this many vertices.", min=1, max=31)] = 16,
     edge_factor: Annotated[float, typer.Option(help="Edges for each vertex.")] = 16,
     a: Share = None,
     b: Share = None,

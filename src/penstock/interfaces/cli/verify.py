@@ -21,19 +21,24 @@ def command(
 ) -> None:
     """Check every page and index of a graph: checksums, counts, order, both directions."""
     from penstock.config import format_bytes, thread_count
+    from penstock.errors import InputNotFoundError
     from penstock.interfaces.cli._bars import watching
     from penstock.interfaces.cli._output import show
     from penstock.store.check import check_graph
 
+    if not graph.exists():
+        raise InputNotFoundError(f"{graph}: no such graph")
     started = time.perf_counter()
-    with watching() as progress:
+    with watching(kernels=True) as progress:
         report = check_graph(graph, threads=thread_count(threads), progress=progress)
     seconds = time.perf_counter() - started
-    problems = report.problems
+    # The last one says how many are not listed, if some are not.
+    problems = report.problems[:-1] if report.unlisted else report.problems
+    count = len(problems) + report.unlisted
     data = {
         "path": str(graph),
-        "ok": not problems,
-        "num_problems": len(problems),
+        "ok": report.ok,
+        "num_problems": count,
         "problems": [{"where": str(p.where), "what": str(p.what)} for p in problems[:most]],
         "pages": report.pages,
         "bytes": report.bytes,
@@ -41,15 +46,15 @@ def command(
         "seconds": seconds,
     }
     lines = [f"{p.where}: {p.what}" for p in problems[:most]]
-    if len(problems) > most:
-        lines.append(f"... and {len(problems) - most:,} more")
-    verdict = f"{len(problems):,} problems found" if problems else "no problems"
+    if count > len(lines):
+        lines.append(f"... and {count - len(lines):,} more")
+    verdict = "no problems" if report.ok else f"{count:,} problem{'s' * (count != 1)} found"
     lines.append(
         f"{graph}: {verdict}; checked {report.pages:,} pages ({format_bytes(report.bytes)}) "
         f"and {report.edges:,} edges in {seconds:.1f} s"
     )
     show("\n".join(lines), data, as_json=json)
-    if problems:
+    if not report.ok:
         typer.echo(
             f"penstock: {graph}: damaged ({verdict}); restore it from a copy or rebuild it",
             err=True,

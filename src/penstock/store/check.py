@@ -1,0 +1,360 @@
+"""Reading every byte of a graph directory and saying what is wrong with it.
+
+Nothing is believed: every file is compared with its checksum, and what the files say is compared
+with each other. Problems are collected, not raised. Held in memory are a few pages a thread, the
+page table and one bit a vertex.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+import xxhash
+
+from penstock.config import thread_count
+from penstock.errors import PenstockError
+from penstock.parallel import ordered_map
+from penstock.progress import Progress, Silent
+from penstock.store.catalog import FILE_NAME, Catalog, DirectionStats, FileRecord, read_catalog
+from penstock.store.check_index import (
+    degree_problems,
+    id_problems,
+    order_problems,
+    run_problems,
+    string_problems,
+    table_problems,
+)
+from penstock.store.check_pages import PageChecker, PageFacts
+from penstock.store.folder import stripe_name
+from penstock.store.graph import check_stripe, load_index, read_at
+from penstock.store.layout import PAGE_TABLE_DTYPE
+from penstock.types import U8, VID, Array, Direction
+
+#: Problems that are listed; further ones are counted.
+MAX_PROBLEMS = 100
+_BLOCK_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is not as it was written."""
+
+    #: The file, and within it the page.
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What checking a graph found."""
+
+    problems: tuple[Problem, ...]
+    #: Problems found beyond those that are listed.
+    unlisted: int
+    pages: int
+    #: Bytes read and compared with a checksum, index files included.
+    bytes: int
+    #: Edges looked at, in both directions.
+    edges: int
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+
+def check_graph(
+    path: str | os.PathLike[str], *, threads: int | None = None, progress: Progress | None = None
+) -> CheckReport:
+    """Check every byte of a graph directory; returns what is wrong rather than raising it."""
+    started = time.perf_counter()
+    check = _Check(Path(path), thread_count(threads), progress or Silent())
+    check.run()
+    if check.unlisted:
+        note = f"{check.unlisted:,} further problems are not listed"
+        check.problems.append(Problem(str(path), note))
+    return CheckReport(
+        tuple(check.problems), check.unlisted, check.pages, check.bytes, check.edges,
+        time.perf_counter() - started,
+    )  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Totals:
+    """What the pages of one direction add up to, if all of them could be read."""
+
+    complete: bool = True
+    pages: int = 0
+    edges: int = 0
+    total: int = 0
+    loops: int = 0
+    used: int = 0
+
+    def add(self, facts: PageFacts) -> None:
+        self.pages += 1
+        self.complete &= facts.decoded
+        self.edges += facts.num_edges
+        self.total = (self.total + facts.total) % (1 << 64)
+        self.loops += facts.num_loops
+        self.used += facts.used_bytes
+
+
+class _Check:
+    """One check under way."""
+
+    def __init__(self, folder: Path, threads: int, progress: Progress) -> None:
+        self._folder = folder
+        self._threads = threads
+        self._progress = progress
+        self.problems: list[Problem] = []
+        self.unlisted = self.pages = self.bytes = self.edges = 0
+        #: Index files whose bytes are as they were written.
+        self._good: set[str] = set()
+
+    def _found(self, where: object, what: str) -> None:
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(Problem(str(where), what))
+        else:
+            self.unlisted += 1
+
+    def _caught(self, where: object, error: Exception) -> None:
+        self._found(where, str(error).removeprefix(f"{where}: "))
+
+    def run(self) -> None:
+        """Everything, from the catalog down."""
+        where = self._folder / FILE_NAME
+        try:
+            catalog = read_catalog(self._folder)
+            self.bytes += where.stat().st_size
+        except PenstockError as error:
+            self._caught(where, error)
+            return
+        for k in range(catalog.num_stripes):
+            folder = self._folder / stripe_name(k)
+            try:
+                check_stripe(folder, k, catalog)
+            except PenstockError as error:
+                self._caught(folder, error)
+        self._files(catalog)
+        totals = {name: self._direction(catalog, name) for name in catalog.directions}
+        for what in _count_problems(catalog, totals):
+            self._found(where, what)
+        self._ids(catalog)
+
+    # Index files
+
+    def _files(self, catalog: Catalog) -> None:
+        total = sum(record.bytes for record in catalog.files.values())
+        self._progress.start("checking index files", total, "bytes")
+
+        def digest(item: tuple[str, FileRecord]) -> tuple[str, str | None, int]:
+            name, record = item
+            return name, *_file_problem(self._folder / name, record)
+
+        for name, what, size in ordered_map(digest, catalog.files.items(), self._threads):
+            self.bytes += size
+            self._progress.advance(size)
+            if what is None:
+                self._good.add(name)
+            else:
+                self._found(self._folder / name, what)
+
+    def _load(self, name: str, length: int, *dtypes: np.dtype[Any]) -> Array | None:
+        """An index array, if its file is good and it is what it should be."""
+        path = self._folder / name
+        if name not in self._good:
+            return None
+        try:
+            array = load_index(path)
+        except PenstockError as error:
+            self._caught(path, error)
+            return None
+        if array.shape != (length,) or array.dtype not in dtypes:
+            self._found(path, f"is {array.dtype} {array.shape}, expected {dtypes[0]} ({length},)")
+            return None
+        return array
+
+    def _ids(self, catalog: Catalog) -> None:
+        self._progress.start("checking ids", catalog.num_vertices, "vertices")
+        name, length = catalog.ids.file, catalog.num_vertices
+        found: str | None = None
+        if catalog.ids.kind == "string" and name is not None and name in self._good:
+            found = string_problems(self._folder / name, length)
+        elif catalog.ids.kind == "int" and name is not None:
+            ids = self._load(name, length, np.dtype("<i8"), np.dtype("<u8"))
+            found = None if ids is None else id_problems(ids)
+        if found is not None:
+            self._found(self._folder / str(name), found)
+        if catalog.order_file is not None:
+            order = self._load(catalog.order_file, length, VID)
+            found = None if order is None else order_problems(order)
+            if found is not None:
+                self._found(self._folder / catalog.order_file, found)
+        self._progress.advance(length)
+
+    # Pages
+
+    def _direction(self, catalog: Catalog, direction: Direction) -> _Totals:
+        stats = catalog.directions[direction]
+        table_path = self._folder / f"{direction}.pages.npy"
+        table = self._load(table_path.name, stats.num_pages, PAGE_TABLE_DTYPE)
+        if table is not None:
+            table = np.array(table)
+            wrong = table_problems(table, stats, catalog.num_vertices)
+            for what in wrong:
+                self._found(table_path, what)
+            if wrong:
+                table = None
+        degrees_path = self._folder / f"{direction}.degrees.npy"
+        degrees = self._load(degrees_path.name, catalog.num_vertices, VID)
+        if degrees is not None:
+            for what in degree_problems(degrees, stats):
+                self._found(degrees_path, what)
+            if table is not None:
+                for what in run_problems(table, degrees):
+                    self._found(degrees_path, what)
+        checker = PageChecker(catalog, direction, table, degrees)
+        totals = _Totals()
+        with ExitStack() as stack:
+            files = self._open_pages(catalog, direction, stack)
+            self._walk(catalog, files, checker, table, totals)
+        totals.complete &= totals.pages == stats.num_pages
+        self.pages += totals.pages
+        self.edges += totals.edges
+        if totals.complete and totals.used != stats.used_bytes:
+            what = (
+                f"{direction}: used_bytes is {stats.used_bytes:,}, the pages have {totals.used:,}"
+            )
+            self._found(self._folder / FILE_NAME, what)
+        return totals
+
+    def _open_pages(
+        self, catalog: Catalog, direction: Direction, stack: ExitStack
+    ) -> list[tuple[Path, int, int]]:
+        """Path, descriptor and number of whole pages of each stripe's file; -1 and 0 if absent."""
+        files = []
+        stripes = catalog.num_stripes
+        for k in range(stripes):
+            path = self._folder / stripe_name(k) / f"{direction}.pages"
+            pages = (catalog.directions[direction].num_pages - k + stripes - 1) // stripes
+            try:
+                fd = os.open(path, os.O_RDONLY)
+                stack.callback(os.close, fd)
+                size = os.fstat(fd).st_size
+            except OSError as error:
+                self._found(path, f"cannot be opened ({error.strerror}); restore its stripe")
+                files.append((path, -1, 0))
+                continue
+            if size != pages * catalog.page_bytes:
+                expected = pages * catalog.page_bytes
+                self._found(
+                    path,
+                    f"is {size:,} bytes, expected {expected:,} ({pages:,} pages of "
+                    f"{catalog.page_bytes:,})",
+                )
+            files.append((path, fd, min(pages, size // catalog.page_bytes)))
+        return files
+
+    def _walk(
+        self, catalog: Catalog, files: list[tuple[Path, int, int]], checker: PageChecker,
+        table: Array | None, totals: _Totals,
+    ) -> None:  # fmt: skip
+        """Check every page there is, several at a time, and add up what they say in order."""
+        stripes, size = catalog.num_stripes, catalog.page_bytes
+        buffers: SimpleQueue[U8] = SimpleQueue()
+        for _ in range(self._threads):
+            buffers.put(np.empty(size, np.uint8))
+
+        def check(page_id: int) -> tuple[int, PageFacts]:
+            buffer = buffers.get()
+            try:
+                got = read_at(files[page_id % stripes][1], page_id // stripes * size, buffer)
+                if got < size:
+                    return page_id, PageFacts((f"ends after {got:,} bytes",))
+                return page_id, checker.check(buffer, page_id)
+            except OSError as error:
+                return page_id, PageFacts((f"cannot be read: {error.strerror}",))
+            finally:
+                buffers.put(buffer)
+
+        present = sum(pages for _, _, pages in files)
+        self._progress.start(f"checking {files[0][0].stem}-pages", present * size, "bytes")
+        last = -1
+        for page_id, facts in ordered_map(check, _page_ids(files), self._threads):
+            where = f"{files[page_id % stripes][0]}: page {page_id}"
+            for what in facts.problems:
+                self._found(where, what)
+            in_run = table is not None and table["run"][page_id] > 0 and facts.decoded
+            if in_run and last >= 0 and checker.step >= 0 and facts.first < last + checker.step:
+                self._found(where, "its list does not go on from the page before")
+            last = facts.last
+            totals.add(facts)
+            self.bytes += size
+            self._progress.advance(size)
+
+
+def _page_ids(files: list[tuple[Path, int, int]]) -> Iterator[int]:
+    """The pages that are wholly there, in order."""
+    stripes = len(files)
+    for page_id in range(stripes * max(pages for _, _, pages in files)):
+        if page_id // stripes < files[page_id % stripes][2]:
+            yield page_id
+
+
+def _file_problem(path: Path, record: FileRecord) -> tuple[str | None, int]:
+    """What is wrong with the bytes of a file, and how many there are."""
+    digest = xxhash.xxh3_64()
+    size = 0
+    try:
+        with path.open("rb", buffering=0) as file:
+            while block := file.read(_BLOCK_BYTES):
+                digest.update(block)
+                size += len(block)
+    except OSError as error:
+        return f"cannot be read ({error.strerror})", size
+    if size != record.bytes:
+        return f"is {size:,} bytes, expected {record.bytes:,}", size
+    if digest.hexdigest() != record.xxh3:
+        return f"checksum is {digest.hexdigest()}, expected {record.xxh3}", size
+    return None, size
+
+
+def _count_problems(catalog: Catalog, totals: dict[Direction, _Totals]) -> Iterator[str]:
+    """Whether the directions agree with each other and with the number of edges."""
+    for direction, stats in catalog.directions.items():
+        yield from _edge_count_problems(catalog, direction, stats, totals[direction])
+    if not all(each.complete for each in totals.values()):
+        return
+    if not catalog.directed:
+        if totals["out"].total != 0:
+            yield "an undirected edge is in the list of one of its ends only, or with other columns"
+    elif len(totals) == 2 and totals["out"].total != totals["in"].total:
+        yield "the out-lists and the in-lists do not hold the same edges"
+
+
+def _edge_count_problems(
+    catalog: Catalog, direction: Direction, stats: DirectionStats, totals: _Totals
+) -> Iterator[str]:
+    if catalog.directed:
+        if stats.num_edges != catalog.num_edges:
+            yield (
+                f"num_edges is {catalog.num_edges:,}, but the {direction}-lists have "
+                f"{stats.num_edges:,}"
+            )
+    elif totals.complete and stats.num_edges + totals.loops != 2 * catalog.num_edges:
+        yield (
+            f"num_edges is {catalog.num_edges:,}, but the lists have {stats.num_edges:,} entries, "
+            f"{totals.loops:,} of them self-loops"
+        )

@@ -1,0 +1,109 @@
+"""What the documents say is so: commands, code, options, formats, links."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+
+import penstock
+from penstock.ingest.formats import importers
+from penstock.interfaces.cli.main import COMMANDS, app
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TEST_COMMAND = "pip install '.[test]' && pytest"
+_NAMES = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", path.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def options_of(command: str) -> set[str]:
+    group = typer.main.get_command(app)
+    found = group.get_command(None, command)
+    names = {name for option in found.params for name in (*option.opts, *option.secondary_opts)}
+    return {name for name in names if name.startswith("--")}
+
+
+def test_readme_shows_two_commands_first():
+    first, second = (block.strip() for block in blocks(README, "sh")[:2])
+    assert first == "pip install . && penstock demo"
+    assert second == TEST_COMMAND
+    text = README.read_text()
+    assert text.index("docs/flow.svg") < text.index(first)
+
+
+def test_ci_runs_the_test_command_of_the_readme():
+    assert f'test_command="{TEST_COMMAND}"' in (ROOT / ".ci" / "run").read_text()
+
+
+@pytest.mark.parametrize("number", range(len(blocks(README, "python"))))
+def test_readme_python_runs(number, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(blocks(README, "python")[number], "README.md", "exec"), {})
+
+
+def test_readme_shows_what_the_demo_prints(cli):
+    """Copy the output of `penstock demo` into README.md if this fails for a good reason."""
+    shown = blocks(README, "text")[0].splitlines()
+    printed = cli("demo").out.splitlines()
+
+    def without_times(lines: list[str]) -> list[str]:
+        return [re.sub(r"in \d+\.\d s", "in # s", line) for line in lines]
+
+    assert without_times(shown) == without_times(printed)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=_NAMES)
+def test_commands_and_options_exist(path):
+    text = path.read_text()
+    for line in re.findall(r"^(?:\S*`)?(penstock [a-z].*?)(?:`.*)?$", text, re.MULTILINE):
+        words = shlex.split(line, comments=True)
+        if "..." in line or words[1] not in COMMANDS:
+            continue
+        used = {word.split("=")[0] for word in words if word.startswith("--")}
+        assert used <= options_of(words[1]), line
+
+
+def test_options_that_documents_name_exist():
+    known = set().union(*map(options_of, COMMANDS)) | {"--help", "--version"}
+    for path in DOCUMENTS:
+        for option in re.findall(r"`(--[a-z-]+)", path.read_text()):
+            assert option in known, f"{path.name}: {option}"
+
+
+def test_every_option_of_build_is_explained():
+    explained = (ROOT / "docs/inputs.md").read_text() + (ROOT / "docs/building.md").read_text()
+    for option in options_of("build") - {"--json", "--debug", "--help"}:
+        assert option in explained, option
+
+
+def test_every_format_is_in_the_table():
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", (ROOT / "docs/inputs.md").read_text(), re.M)
+    shown = {name: set(re.findall(r"`(\.\w+)`", suffixes)) for name, suffixes in rows}
+    there = {name: set(found.SUFFIXES) for name, found in importers().items() if found.SUFFIXES}
+    assert shown == there
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=_NAMES)
+def test_links_lead_somewhere(path):
+    for link in re.findall(r"\]\(([^)#]+)\)", path.read_text()):
+        assert link.startswith("http") or (path.parent / link).exists(), link
+
+
+def test_python_names_that_documents_use_exist():
+    for path in DOCUMENTS:
+        for name in re.findall(r"\bps\.([a-z_]\w*)\(", path.read_text()):
+            assert hasattr(penstock, name), f"{path.name}: ps.{name}"
+
+
+def test_picture_is_well_formed():
+    from xml.etree import ElementTree
+
+    assert ElementTree.parse(ROOT / "docs/flow.svg").getroot().tag.endswith("svg")
