@@ -34,7 +34,7 @@ class Squeeze:
 
 
 #: Nothing fits anywhere.
-TINY = Squeeze(2, 5, 0, 0, 1, 8, 1 << 22, 2)
+TINY = Squeeze(2, 5, 0, 0, 2, 8, 1 << 22, 2)
 
 
 @contextmanager

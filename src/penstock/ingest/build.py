@@ -23,10 +23,11 @@ from penstock.ingest.distribute import Distribution, distribute, sorted_lists
 from penstock.ingest.ids import HashCollisionError
 from penstock.ingest.numbering import Numbering, find_ids, number
 from penstock.ingest.options import BuildOptions, choose_page_bytes
-from penstock.ingest.plan import DiskPlan, plan_disk, plan_sort
+from penstock.ingest.plan import DiskPlan, SortPlan, plan_disk, plan_sort
 from penstock.ingest.repack import repack
 from penstock.ingest.rows import UNLIMITED, ReadResult, SourceRows, check_columns, read_rows
 from penstock.ingest.sorting import SortSpec, widest
+from penstock.memory import release
 from penstock.progress import Progress, Silent
 from penstock.protocols import Source
 from penstock.store.banded import choose_bands
@@ -120,9 +121,13 @@ class _Build:
     def run(self) -> Catalog:
         options = self.options
         read = self._read()
+        columns = self._column_types(read)
+        release()
         space = find_ids(
             read, self.source.declared, self.target, self.scratch, options.memory, options.threads
         )
+        del read
+        release()
         numbering = number(
             space,
             drop_loops=options.self_loops == "drop",
@@ -135,10 +140,10 @@ class _Build:
             name=self.source.name,
         )
         del space
-        columns = self._column_types(read)
+        release()
         spec = self._page_spec(numbering, columns)
         catalog = self._catalog(numbering, spec)
-        return self._lists(numbering, read, columns, spec, catalog)
+        return self._lists(numbering, columns, spec, catalog)
 
     def _read(self) -> ReadResult:
         source = self.source
@@ -210,7 +215,6 @@ class _Build:
     def _lists(
         self,
         numbering: Numbering,
-        read: ReadResult,
         columns: dict[str, np.dtype[Any]],
         spec: PageSpec,
         catalog: Catalog,
@@ -256,9 +260,10 @@ class _Build:
                 drop_loops=options.self_loops == "drop", threads=options.threads,
                 scratch=self.scratch, progress=self.progress, take=last,
             )  # fmt: skip
+            release()
             for direction in group:
                 stats, loops = self._write(direction, distributions.pop(direction), sort_spec,
-                                           spec, catalog, plan.bucket_rows)  # fmt: skip
+                                           spec, catalog, plan)  # fmt: skip
                 catalog.directions[direction] = stats
         stored = catalog.directions[wanted[0]].num_edges
         num_edges = stored if options.directed else (stored + loops) // 2
@@ -278,7 +283,7 @@ class _Build:
 
     def _write(
         self, direction: Direction, distribution: Distribution, sort_spec: SortSpec,
-        spec: PageSpec, catalog: Catalog, limit: int,
+        spec: PageSpec, catalog: Catalog, plan: SortPlan,
     ) -> tuple[DirectionStats, int]:  # fmt: skip
         self.progress.start(f"writing {direction}-lists", distribution.num_rows, "edges")
         packer = Packer(
@@ -290,7 +295,7 @@ class _Build:
             self.target.array_writer(f"{direction}.degrees.npy", np.uint32, spec.num_vertices),
         )
         loops = 0
-        for part, rows, found in sorted_lists(distribution, sort_spec, limit, self.options.threads):
+        for part, rows, found in sorted_lists(distribution, sort_spec, plan, self.options.threads):
             packer.add(part)
             loops += found
             self.progress.advance(rows)

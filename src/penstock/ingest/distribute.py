@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from penstock.errors import BudgetError
 from penstock.ingest.numbering import Numbering
-from penstock.ingest.plan import SortPlan
+from penstock.ingest.packing import width_of
+from penstock.ingest.plan import MAX_BUCKETS, SortPlan
 from penstock.ingest.sorting import (
     Buckets,
     Rows,
@@ -96,12 +96,16 @@ def distribute(
     return found
 
 
+#: Rows that are loaded, or the range and the packed rows of a bucket.
+_Part = Rows | tuple[int, int, list[U8]]
+
+
 def sorted_lists(
-    distribution: Distribution, spec: SortSpec, limit: int, threads: int
+    distribution: Distribution, spec: SortSpec, plan: SortPlan, threads: int
 ) -> Iterator[tuple[Adjacency, int, int]]:
     """All lists in vertex order, a bucket at a time: (lists, rows they came from, self-loops)."""
 
-    def finish(rows: Rows | tuple[int, int, list[U8]]) -> tuple[Adjacency, int, int]:
+    def finish(rows: _Part) -> tuple[Adjacency, int, int]:
         if not isinstance(rows, Rows):
             low, stop, blocks = rows
             rows = load_rows(blocks, low, stop, spec)
@@ -110,64 +114,70 @@ def sorted_lists(
         lists, loops = to_adjacency(reduced, origin, spec)
         return lists, count, loops
 
-    def pieces() -> Iterator[Rows | tuple[int, int, list[U8]]]:
+    def pieces() -> Iterator[_Part]:
         for bucket in range(len(distribution.buckets.lows)):
             low, stop = distribution.buckets.range_of(bucket)
-            yield from _pieces(distribution.spill, bucket, low, stop, spec, limit)
+            yield from _pieces(distribution.spill, bucket, low, stop, spec, plan)
 
     return ordered_map(finish, pieces(), threads)
 
 
 def _pieces(
-    spill: Spill, bucket: int, low: int, stop: int, spec: SortSpec, limit: int
-) -> Iterator[Rows | tuple[int, int, list[U8]]]:
+    spill: Spill, bucket: int, low: int, stop: int, spec: SortSpec, plan: SortPlan
+) -> Iterator[_Part]:
     """A bucket, or what it must be divided into because it is too large to sort at once."""
-    size = _row_bytes(low, stop, spec)
-    if spill.num_bytes(bucket) // size <= 2 * limit:
-        yield low, stop, list(spill.read(bucket, take=True))
+    count = spill.num_bytes(bucket) // _row_bytes(low, stop, spec)
+    # Lists in input order are never divided.
+    whole = low >> spec.shift == (stop - 1) >> spec.shift if spec.input_order else stop - low == 1
+    if whole and spec.rule == "keep" and count > plan.bucket_rows:
+        # Copies of one edge, or a list in input order: in order as they are.
+        yield from _batches(spill, bucket, low, stop, spec, plan.bucket_rows, take=True)
         return
-    # First see whether duplicates make it small: reduce it a part at a time.
-    reduced: list[Rows] = []
-    smallest, largest = stop, low
-    for rows in _batches(spill, bucket, low, stop, spec, limit, take=False):
-        if len(rows.keys):
-            smallest = min(smallest, low + int(rows.keys.min()))
-            largest = max(largest, low + int(rows.keys.max()))
-        if spec.rule != "keep" and not spec.input_order:
-            reduced.append(reduce_rows(rows, spec)[0])
-            if sum(len(each.keys) for each in reduced) > limit:
-                reduced = [_joined(reduced, spec)]
-                if len(reduced[0].keys) > limit:
-                    break
-    else:
-        if reduced:
+    if whole and spec.input_order:
+        plan.check_list(count)
+    elif count > 2 * plan.bucket_rows:
+        reduced = _reduced(spill, bucket, low, stop, spec, plan.bucket_rows)
+        if reduced is None:
+            yield from _divided(spill, bucket, low, stop, spec, plan)
+        else:
             spill.drop(bucket)
-            yield _joined(reduced, spec)
-            return
-    del reduced
-    if smallest == largest and spec.rule == "keep":
-        # Many copies of one edge: in order as they are.
-        yield from _batches(spill, bucket, low, stop, spec, limit, take=True)
+            yield reduced
         return
-    yield from _divided(spill, bucket, low, stop, spec, limit)
+    yield low, stop, list(spill.read(bucket, take=True))
+
+
+def _reduced(
+    spill: Spill, bucket: int, low: int, stop: int, spec: SortSpec, limit: int
+) -> Rows | None:
+    """A bucket without its duplicates, or None if that leaves more than ``limit`` rows.
+
+    What a rule makes of the rows so far stands before those to come, so that sums are added up in
+    the order of the input, however the rows are divided.
+    """
+    if spec.rule == "keep" or spec.input_order:
+        return None
+    held: Rows | None = None
+    for rows in _batches(spill, bucket, low, stop, spec, limit, take=False):
+        held = reduce_rows(rows if held is None else _joined(held, rows), spec)[0]
+        if len(held.keys) > limit:
+            return None
+    return held
 
 
 def _divided(
-    spill: Spill, bucket: int, low: int, stop: int, spec: SortSpec, limit: int
-) -> Iterator[Rows | tuple[int, int, list[U8]]]:
+    spill: Spill, bucket: int, low: int, stop: int, spec: SortSpec, plan: SortPlan
+) -> Iterator[_Part]:
     """Send the rows of a bucket to buckets of its own, and take those."""
-    samples = []
-    count = 0
-    for rows in _batches(spill, bucket, low, stop, spec, limit, take=False):
-        samples.append(rows.keys[:: max(1, limit // 4096)] + np.uint64(low))
-        count += len(rows.keys)
+    limit = plan.bucket_rows
+    count = spill.num_bytes(bucket) // _row_bytes(low, stop, spec)
+    num_buckets = min(MAX_BUCKETS, -(-count // limit))
+    step = max(1, count // (64 * num_buckets))
+    samples = [
+        rows.keys[::step] + np.uint64(low)
+        for rows in _batches(spill, bucket, low, stop, spec, limit, take=False)
+    ]
     align = spec.shift if spec.input_order else 0
-    inner = make_buckets(np.concatenate(samples), -(-count // limit), low, stop, align)
-    if len(inner.lows) == 1:
-        raise BudgetError(
-            f"one vertex has {count:,} edges, too many to sort within the memory allowed: "
-            "give more memory"
-        )
+    inner = make_buckets(np.concatenate(samples), num_buckets, low, stop, align)
     below = spill.sibling(bucket)
     for rows in _batches(spill, bucket, low, stop, spec, limit, take=True):
         order: U32 = np.arange(len(rows.keys), dtype=np.uint32)
@@ -175,12 +185,10 @@ def _divided(
         for b, arrays in scatter(keys, order, list(rows.columns.values()), inner):
             below.append(b, np.concatenate(arrays))
     for b in range(len(inner.lows)):
-        yield from _pieces(below, b, *inner.range_of(b), spec, limit)
+        yield from _pieces(below, b, *inner.range_of(b), spec, plan)
 
 
 def _row_bytes(low: int, stop: int, spec: SortSpec) -> int:
-    from penstock.ingest.packing import width_of
-
     return width_of(stop - low - 1) + spec.column_bytes
 
 
@@ -201,9 +209,7 @@ def _batches(
         yield load_rows(held, low, stop, spec)
 
 
-def _joined(parts: list[Rows], spec: SortSpec) -> Rows:
-    keys = np.concatenate([part.keys for part in parts])
-    columns = {
-        name: np.concatenate([part.columns[name] for part in parts]) for name in spec.columns
-    }
-    return reduce_rows(Rows(parts[0].low, parts[0].stop, keys, columns), spec)[0]
+def _joined(first: Rows, second: Rows) -> Rows:
+    keys = np.concatenate([first.keys, second.keys])
+    columns = {k: np.concatenate([v, second.columns[k]]) for k, v in first.columns.items()}
+    return Rows(first.low, first.stop, keys, columns)

@@ -25,6 +25,7 @@ from penstock.types import NO_VERTEX, U32, U64, Array
 
 #: Bytes of an index for each id: two slots of 4, a key of 8, a rank of 4.
 INDEX_BYTES = 20
+_SCAN_ROWS = 1 << 17
 _SRC, _DST = "\0src", "\0dst"
 
 
@@ -179,8 +180,8 @@ def hashed_parts(keys: U64) -> Callable[[int], Iterator[tuple[U64, U32, int]]]:
         bounds = [((1 << 64) * k // wanted) for k in range(wanted + 1)]
         for low, high in pairwise(bounds):
             chosen, ranks = [np.empty(0, np.uint64)], [np.empty(0, np.uint32)]
-            for at in range(0, len(keys), 1 << 20):
-                block = np.asarray(keys[at : at + (1 << 20)])
+            for at in range(0, len(keys), _SCAN_ROWS):
+                block = np.asarray(keys[at : at + _SCAN_ROWS])
                 here = (block >= np.uint64(low)) & (block <= np.uint64(high - 1))
                 chosen.append(block[here])
                 ranks.append((np.flatnonzero(here) + at).astype(np.uint32))

@@ -13,9 +13,11 @@ from penstock.config import format_bytes
 from penstock.errors import BudgetError, IdError
 from penstock.ingest.ids import hashed_parts, integer_parts, narrowest, rank_rows, sorted_unique
 from penstock.ingest.order import ISOLATED, count_degrees, fingerprint, number_vertices
+from penstock.ingest.plan import enough
 from penstock.ingest.rows import UNLIMITED, ReadResult, Rows, SpoolRows, extra_ids
 from penstock.ingest.spill import Spill
 from penstock.ingest.spool import IntChunk
+from penstock.memory import release
 from penstock.parallel import ordered_map
 from penstock.progress import Progress
 from penstock.store.catalog import IdSpec
@@ -155,6 +157,8 @@ def _string_ids(
     else:
         keys, table = read.names.finish(None)
         target.save("ids.arrow", table["id"].to_numpy())  # type: ignore[index]
+    read.names = None  # its memory is needed
+    release()
     _check_count(len(keys))
     spool = rank_rows(
         read.rows.spool, hashed_parts(keys), len(keys), read.spooled,
@@ -179,10 +183,9 @@ def number(
     _check_count(space.bound)
     arrays = 3 if lists_by_degree else 1
     if 4 * arrays * space.bound > budget * 3 // 4:
-        needed = format_bytes(4 * arrays * space.bound * 2)
         raise BudgetError(
             f"{name}: numbering {space.bound:,} vertex ids takes "
-            f"{format_bytes(4 * arrays * space.bound)}; give at least memory={needed!r}"
+            f"{format_bytes(4 * arrays * space.bound)}: {enough(4 * arrays * space.bound * 2)}"
         )
     degrees: U32 = np.zeros(space.bound, np.uint32)
     looped: U8 = np.zeros(space.bound if drop_loops and not space.everyone else 0, np.uint8)

@@ -33,6 +33,25 @@ class SortPlan:
     bucket_bytes: int
     bucket_rows: int
     num_buckets: int
+    #: Bytes that stay taken while rows are sorted, and those a row takes then.
+    table_bytes: int
+    row_bytes: int
+    #: Rows of one list that may be sorted at once, if it cannot be divided.
+    list_rows: int
+
+    def check_list(self, rows: int) -> None:
+        """Raise if a list is too long to be sorted in one go."""
+        if rows > self.list_rows:
+            raise BudgetError(
+                f"one vertex has {rows:,} edges, too many to put in input order within the memory "
+                f"allowed: {enough(self.table_bytes + 4 * rows * self.row_bytes)}, or choose "
+                "another neighbour_order= (--neighbours)"
+            )
+
+
+def enough(needed: int) -> str:
+    """What to do if that many bytes are needed."""
+    return f"give at least memory='{-(-needed // 10**6)}MB'"
 
 
 def plan_read(budget: int, threads: int, column_bytes: int) -> ReadPlan:
@@ -80,8 +99,9 @@ def plan_sort(
     if free < budget // 8:
         needed = (table + in_flight) * 8 // 7 + (1 << 20)
         raise BudgetError(
-            f"numbering {num_ids:,} vertex ids takes {format_bytes(table)}, more than the memory "
-            f"allowed ({format_bytes(budget)}): give at least memory={format_bytes(needed)!r}"
+            f"the numbers of {num_ids:,} vertex ids and the rows that {threads} threads work on "
+            f"take {format_bytes(table + in_flight)}, too much for the memory allowed "
+            f"({format_bytes(budget)}): {enough(needed)}, or use fewer threads"
         )
     per_row = SORT_ROW_BYTES + 4 * column_bytes
     # Half is for buckets that are still in memory, half for sorting. The table may be there still,
@@ -89,4 +109,12 @@ def plan_sort(
     half = (budget - table) // 2
     bucket_rows = max(1 << 10, min(MAX_BUCKET_ROWS, half // ((threads + 2) * per_row)))
     num_buckets = max(1, min(MAX_BUCKETS, -(-num_rows // bucket_rows)))
-    return SortPlan(free // 4, min(free // 2, half), bucket_rows, num_buckets)
+    return SortPlan(
+        spool_bytes=free // 4,
+        bucket_bytes=min(free // 2, half),
+        bucket_rows=bucket_rows,
+        num_buckets=num_buckets,
+        table_bytes=table,
+        row_bytes=per_row,
+        list_rows=max(2 * bucket_rows, half // (2 * per_row)),
+    )

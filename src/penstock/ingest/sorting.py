@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from penstock.errors import InputError
 from penstock.ingest.packing import unpack, width_of
 from penstock.jit import inlined, kernel
 from penstock.types import I64, U8, U32, U64, Adjacency, Array
@@ -58,14 +59,18 @@ class Buckets:
 def make_buckets(samples: U64, num_buckets: int, start: int, stop: int, align: int = 0) -> Buckets:
     """Splitters from a sample of keys so that buckets get about equally many.
 
-    ``align`` clears that many low bits of each splitter, so that no source is divided.
+    ``align`` clears that many low bits of each splitter, so that no source is divided. A key (or
+    source) that would fill more than one bucket gets one of its own.
     """
     ordered = np.sort(samples)
     picks: Any = (
         ordered[(np.arange(1, num_buckets) * len(ordered)) // num_buckets] if len(ordered) else []
     )
-    lows = np.unique(np.asarray(picks, np.uint64) >> np.uint64(align) << np.uint64(align))
-    lows = np.concatenate([np.array([start], np.uint64), lows[lows > np.uint64(start)]])
+    lows = np.asarray(picks, np.uint64) >> np.uint64(align) << np.uint64(align)
+    after = lows[1:][lows[1:] == lows[:-1]] + (np.uint64(1) << np.uint64(align))
+    lows = np.unique(np.concatenate([lows, after]))
+    lows = lows[(lows > np.uint64(start)) & (lows < np.uint64(stop))]
+    lows = np.concatenate([np.array([start], np.uint64), lows])
     ends = np.append(lows[1:], np.uint64(stop))
     widths = np.array([width_of(int(b) - int(a) - 1) for a, b in zip(lows, ends, strict=True)])
     return Buckets(lows, stop, widths, _make_cells(lows))
@@ -240,7 +245,9 @@ def _unique(keys):  # type: ignore[no-untyped-def]
 
 @kernel
 def _pick(keys, order, weights, rule, picked, sums):  # type: ignore[no-untyped-def]
-    """One row for each distinct key, by the rule; returns how many. ``keys`` shrinks in place."""
+    """One row for each distinct key, by the rule; returns how many, or -1 if a sum of integers is
+    too large. ``keys`` shrinks in place.
+    """
     count = 0
     i = 0
     while i < len(keys):
@@ -252,7 +259,10 @@ def _pick(keys, order, weights, rule, picked, sums):  # type: ignore[no-untyped-
             if rule == 2 or rule == 5:
                 best = row
             if rule == 5:
+                before = total
                 total += weights[row]
+                if (weights[row] > 0 and total < before) or (weights[row] < 0 and total > before):
+                    return -1
             elif (rule == 3 and weights[row] < weights[best]) or (
                 rule == 4 and weights[row] > weights[best]
             ):
@@ -362,6 +372,11 @@ def reduce_rows(rows: Rows, spec: SortSpec) -> tuple[Rows, U32 | None]:
     weights = columns[spec.weight] if spec.weight is not None else np.empty(0, np.float64)
     sums = np.empty(len(keys) if spec.rule == "sum" else 0, weights.dtype)
     count = _pick(keys, order, weights, _RULE_CODES[spec.rule], picked, sums)
+    if count < 0:
+        raise InputError(
+            "weight: those of one edge add up to more than 64 bits hold; give them as floats, or "
+            "choose another duplicates= than 'sum' (--duplicates)"
+        )
     picked = picked[:count]
     kept = {k: v[picked] for k, v in columns.items()}
     if spec.rule == "sum" and spec.weight is not None:

@@ -106,10 +106,13 @@ class Spill:
             self.drop(key)
 
     def sibling(self, name: int) -> Spill:
-        """An empty one with the same limit, in a folder below."""
+        """An empty one with the same limit, in a folder below; this one holds nothing in memory
+        from now on.
+        """
         folder = self._folder and self._folder / f"below.{name}"
         if self._folder is not None:
             self._folder.mkdir(exist_ok=True)
+            self._flush()
         return Spill(folder, self._limit)
 
     def drop(self, key: int) -> None:

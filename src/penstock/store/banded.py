@@ -226,82 +226,88 @@ def _count(page, at, vertex, width):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _copy_ids(page, at, width, count, out, to):  # type: ignore[no-untyped-def]
-    """Copy the ids of a list, _AT_ONCE at a time: what is too much is overwritten by the next."""
-    if at + width * (count + _AT_ONCE) > len(page):
-        for k in range(count):
-            out[to + k] = np.uint32(_load(page, at + width * k, width))
-        return
-    done = 0
-    if width == 2:
-        while done < count:
-            for k in range(_AT_ONCE):
-                out[to + done + k] = load16(page, at + 2 * (done + k))
-            done += _AT_ONCE
-    elif width == 3:
-        while done < count:
-            for k in range(_AT_ONCE):
-                out[to + done + k] = load32(page, at + 3 * (done + k)) & np.uint32(0xFFFFFF)
-            done += _AT_ONCE
-    else:
-        while done < count:
-            for k in range(_AT_ONCE):
-                out[to + done + k] = load32(page, at + 4 * (done + k))
-            done += _AT_ONCE
+def _find_arrays(page, small, vertices, edges, bands, column_bytes, totals, widths, counts, ids):  # type: ignore[no-untyped-def]
+    """Fill in how many ids each band has, and where its counts and ids begin; returns where the
+    columns begin, or -1 if the sizes contradict each other.
+    """
+    at = HEADER_BYTES
+    total = np.int64(0)
+    for b in range(len(bands)):
+        totals[b] = _load(page, at, 4)
+        widths[b] = page[at + 4] if small else -1
+        if widths[b] > 4 or widths[b] == 3:
+            return -1
+        total += totals[b]
+        at += 8
+    # Sizes are checked against the page before anything is read from where they point.
+    needed = _body_bytes(vertices, edges, totals, widths, bands, column_bytes)
+    if total != edges or HEADER_BYTES + needed > len(page) - TAIL_BYTES:
+        return -1
+    if small:
+        at += _aligned(4 * ((vertices + MARK_EVERY - 1) // MARK_EVERY) * len(bands))
+        for b in range(len(bands)):
+            counts[b] = at
+            at += _aligned(vertices * widths[b])
+    for b in range(len(bands)):
+        ids[b] = at
+        at += _aligned(totals[b] * bands[b])
+    return at
 
 
 @kernel
 def _decode(page, small, vertices, edges, bands, column_bytes, degrees, neighbours):  # type: ignore[no-untyped-def]
     """Read everything but the columns; returns where those begin, or -1 if it cannot be right.
 
-    ``neighbours`` needs room for _AT_ONCE more.
+    Ids are copied _AT_ONCE at a time: what is too much the next list overwrites, and ``neighbours``
+    needs room for as many more.
     """
-    num_bands = len(bands)
-    totals = np.zeros(num_bands, np.int64)
-    widths = np.zeros(num_bands, np.int64)
-    at = HEADER_BYTES
-    total = np.int64(0)
-    for b in range(num_bands):
-        totals[b] = _load(page, at, 4)
-        widths[b] = page[at + 4]
-        total += totals[b]
-        at += 8
-    if total != edges:
+    totals = np.zeros(len(bands), np.int64)
+    widths = np.zeros(len(bands), np.int64)
+    counts = np.zeros(len(bands), np.int64)
+    ids = np.zeros(len(bands), np.int64)
+    end = _find_arrays(
+        page, small, vertices, edges, bands, column_bytes, totals, widths, counts, ids
+    )
+    if end < 0:
         return -1
-    for b in range(num_bands):
-        if widths[b] > 4 or widths[b] == 3:
-            return -1
-        if not small:
-            widths[b] = -1
-    # Sizes are checked against the page before anything is read from where they point.
-    needed = _body_bytes(vertices, edges, totals, widths, bands, column_bytes)
-    if HEADER_BYTES + needed > len(page) - TAIL_BYTES:
-        return -1
-    places = np.zeros(num_bands, np.int64)
-    if small:
-        at += _aligned(4 * ((vertices + MARK_EVERY - 1) // MARK_EVERY) * num_bands)
-        for b in range(num_bands):
-            places[b] = at
-            at += _aligned(vertices * widths[b])
-    ids = np.zeros(num_bands, np.int64)
-    for b in range(num_bands):
-        ids[b] = at
-        at += _aligned(totals[b] * bands[b])
     left = totals.copy()
+    low = np.uint32(0xFFFFFF)
     e = np.int64(0)
     for v in range(vertices):
-        degree = 0
-        for b in range(num_bands):
-            count = totals[b] if not small else _count(page, places[b], v, widths[b])
+        degree = np.int64(0)
+        for b in range(len(bands)):
+            count = totals[b] if not small else _count(page, counts[b], v, widths[b])
             if count > left[b]:
                 return -1
+            if count == 0:
+                continue
             left[b] -= count
             degree += count
-            _copy_ids(page, ids[b], bands[b], count, neighbours, e)
+            at = ids[b]
+            k = 0
+            if at + bands[b] * (count + _AT_ONCE) > len(page):
+                while k < count:
+                    neighbours[e + k] = np.uint32(_load(page, at + bands[b] * k, bands[b]))
+                    k += 1
+            elif bands[b] == 2:
+                while k < count:
+                    for j in range(_AT_ONCE):
+                        neighbours[e + k + j] = load16(page, at + 2 * (k + j))
+                    k += _AT_ONCE
+            elif bands[b] == 3:
+                while k < count:
+                    for j in range(_AT_ONCE):
+                        neighbours[e + k + j] = load32(page, at + 3 * (k + j)) & low
+                    k += _AT_ONCE
+            else:
+                while k < count:
+                    for j in range(_AT_ONCE):
+                        neighbours[e + k + j] = load32(page, at + 4 * (k + j))
+                    k += _AT_ONCE
             e += count
-            ids[b] += count * bands[b]
+            ids[b] = at + count * bands[b]
         degrees[v] = degree
-    return at if e == edges else -1
+    return end if e == edges else -1
 
 
 class BandedLayout:
