@@ -18,18 +18,20 @@ if TYPE_CHECKING:
     from penstock.interfaces.api import from_edges as from_edges
     from penstock.interfaces.api import generate as generate
     from penstock.interfaces.api import open as open
+    from penstock.interfaces.export import export as export
     from penstock.store.graph import Graph as Graph
 
 # Where each public name lives. They are imported when first used: `import penstock` is light.
 _HOMES = {
     "build": "penstock.interfaces.api",
+    "export": "penstock.interfaces.export",
     "from_edges": "penstock.interfaces.api",
     "generate": "penstock.interfaces.api",
     "open": "penstock.interfaces.api",
     "Graph": "penstock.store.graph",
     "PenstockError": "penstock.errors",
 }
-__all__ = ["Graph", "PenstockError", "build", "from_edges", "generate", "open"]
+__all__ = ["Graph", "PenstockError", "build", "export", "from_edges", "generate", "open"]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from penstock.errors import OptionError
+from penstock.errors import BudgetError, OptionError
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _UNITS |= {unit + "I": 2 ** (10 * power) for power, unit in enumerate("KMGT", 1)}
@@ -106,7 +106,7 @@ def memory_budget(memory: str | int | float | None = None) -> int:
     if memory is not None:
         budget = parse_bytes(memory)
         if budget < MIN_BUDGET_BYTES:
-            raise OptionError(
+            raise BudgetError(
                 f"memory: {format_bytes(budget)} is too little to work with; "
                 f"give at least {format_bytes(MIN_BUDGET_BYTES)}"
             )

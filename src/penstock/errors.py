@@ -32,6 +32,10 @@ class IdError(InputError):
     """A vertex id cannot be used, or a vertex is not in the graph."""
 
 
+class AccessError(PenstockError, PermissionError):
+    """The system does not allow reading or writing there."""
+
+
 class TargetExistsError(PenstockError, FileExistsError):
     """The target is already there and overwriting was not asked for."""
 

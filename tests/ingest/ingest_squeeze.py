@@ -67,4 +67,6 @@ def squeezed(limits: Squeeze) -> Iterator[None]:
         patch.setattr(ids, "INDEX_BYTES", limits.index_bytes)
         patch.setattr(numbering, "_SAMPLE_ROWS", limits.sample_rows)
         patch.setattr(options, "MIN_PAGE_BYTES", limits.page_bytes)
+        for module in (build, numbering):  # it takes longer than building so small a graph
+            patch.setattr(module, "release", lambda: None, raising=False)
         yield

@@ -268,6 +268,8 @@ class _Build:
         stored = catalog.directions[wanted[0]].num_edges
         num_edges = stored if options.directed else (stored + loops) // 2
         rules = dict(catalog.rules)
+        if self.source.bad_lines.count:
+            rules["bad_lines_skipped"] = self.source.bad_lines.count
         rules["duplicates_dropped"] = numbering.num_rows - numbering.loops_dropped - num_edges
         return replace(catalog, num_edges=num_edges, rules=rules)
 

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from penstock.ingest.keys import Buckets, make_buckets, make_keys, scatter
 from penstock.ingest.numbering import Numbering
 from penstock.ingest.packing import width_of
 from penstock.ingest.plan import MAX_BUCKETS, SortPlan
-from penstock.ingest.sorting import (
-    Buckets,
-    Rows,
-    SortSpec,
-    load_rows,
-    make_buckets,
-    make_keys,
-    reduce_rows,
-    scatter,
-    to_adjacency,
-)
+from penstock.ingest.sorting import Rows, SortSpec, load_rows, reduce_rows, to_adjacency
 from penstock.ingest.spill import Spill
 from penstock.ingest.spool import IntChunk
 from penstock.parallel import ordered_map
@@ -96,6 +87,8 @@ def distribute(
     return found
 
 
+#: A column for the place of a row in its bucket.
+_ROW = "\0row"
 #: Rows that are loaded, or the range and the packed rows of a bucket.
 _Part = Rows | tuple[int, int, list[U8]]
 
@@ -133,17 +126,17 @@ def _pieces(
         # Copies of one edge, or a list in input order: in order as they are.
         yield from _batches(spill, bucket, low, stop, spec, plan.bucket_rows, take=True)
         return
-    if whole and spec.input_order:
-        plan.check_list(count)
-    elif count > 2 * plan.bucket_rows:
-        reduced = _reduced(spill, bucket, low, stop, spec, plan.bucket_rows)
-        if reduced is None:
-            yield from _divided(spill, bucket, low, stop, spec, plan)
-        else:
-            spill.drop(bucket)
-            yield reduced
+    if count <= (plan.list_rows if whole else 2 * plan.bucket_rows):
+        yield low, stop, list(spill.read(bucket, take=True))
         return
-    yield low, stop, list(spill.read(bucket, take=True))
+    reduced = _reduced(spill, bucket, low, stop, spec, plan.bucket_rows)
+    if reduced is not None:
+        spill.drop(bucket)
+        yield reduced
+        return
+    if whole:
+        plan.refuse_list(count)
+    yield from _divided(spill, bucket, low, stop, spec, plan)
 
 
 def _reduced(
@@ -154,14 +147,24 @@ def _reduced(
     What a rule makes of the rows so far stands before those to come, so that sums are added up in
     the order of the input, however the rows are divided.
     """
-    if spec.rule == "keep" or spec.input_order:
+    if spec.rule == "keep":
         return None
+    ascending = replace(
+        spec, input_order=False, columns={**spec.columns, _ROW: np.dtype(np.uint64)}
+    )
     held: Rows | None = None
+    at = 0
     for rows in _batches(spill, bucket, low, stop, spec, limit, take=False):
-        held = reduce_rows(rows if held is None else _joined(held, rows), spec)[0]
+        places = np.arange(at, at + len(rows.keys), dtype=np.uint64)
+        at += len(rows.keys)
+        rows = replace(rows, columns={**rows.columns, _ROW: places})
+        held = reduce_rows(rows if held is None else _joined(held, rows), ascending)[0]
         if len(held.keys) > limit:
             return None
-    return held
+    assert held is not None
+    order = np.argsort(held.columns[_ROW])
+    columns = {name: held.columns[name][order] for name in spec.columns}
+    return Rows(low, stop, held.keys[order], columns)
 
 
 def _divided(

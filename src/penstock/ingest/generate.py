@@ -32,9 +32,9 @@ def _mix(x):  # type: ignore[no-untyped-def]
 
 @inlined
 def _shuffled(v, mask, half, odd):  # type: ignore[no-untyped-def]
-    """A permutation of 0 .. mask made of odd multiplications and shifts."""
+    """A permutation of 0 .. mask made of odd multiplications, additions and shifts."""
     for k in range(3):
-        v = (v * odd[k]) & mask
+        v = (v * odd[k] + (odd[k] >> np.uint64(32))) & mask
         v ^= v >> half
     return v
 
@@ -159,7 +159,7 @@ def uniform_of_scale(
 
 
 def _edge_count(edge_factor: float, num_vertices: int) -> int:
-    if not edge_factor >= 0:
+    if not 0 <= edge_factor < float("inf"):
         raise OptionError(f"edge_factor: expected 0 or more, got {edge_factor}")
     return round(edge_factor * num_vertices)
 

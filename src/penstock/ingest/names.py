@@ -18,12 +18,23 @@ from penstock.types import I64, U8, U64, Names
 
 #: Strings remembered as seen, so that they need not be sorted out again; 16 bytes each.
 _MOST_SEEN = 1 << 22
+#: Sorted files merged at a time.
+_FAN_IN = 8
+#: Rows of a batch in the file of ids.
+_BATCH_ROWS = 1 << 16
+#: What makes the two hashes of a string differ.
+_FACTORS = (np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9))
 _SCHEMA = pa.schema([("name", pa.large_binary()), ("key", pa.uint64())])
 
 
 @kernel
-def _hash_names(data, start, length, seed, out):  # type: ignore[no-untyped-def]
-    """A 64-bit hash of each string: eight bytes at a time, multiplied and folded."""
+def _hash_names(data, start, length, seed, factor, out):  # type: ignore[no-untyped-def]
+    """A 64-bit hash of each string, eight bytes at a time.
+
+    A product passes a change on to higher bits only. So each word is multiplied (by ``factor``,
+    which is odd), turned, and multiplied again with what came before: a change in one word that the
+    next one could undo would have to depend on all bits of the first.
+    """
     for i in range(len(start)):
         h = seed ^ (np.uint64(length[i]) * np.uint64(0x9E3779B97F4A7C15))
         word = np.uint64(0)
@@ -32,6 +43,8 @@ def _hash_names(data, start, length, seed, out):  # type: ignore[no-untyped-def]
             word |= np.uint64(data[start[i] + k]) << np.uint64(8 * filled)
             filled += 1
             if filled == 8 or k == length[i] - 1:
+                word *= factor
+                word = (word << np.uint64(31)) | (word >> np.uint64(33))
                 h = (h ^ word) * np.uint64(0xD6E8FEB86659FD93)
                 h ^= h >> np.uint64(32)
                 word = np.uint64(0)
@@ -86,8 +99,8 @@ def hash_names(names: Names, seed: int) -> HashedNames:
     """Hash each string."""
     keys: U64 = np.empty(len(names), np.uint64)
     checks: U64 = np.empty(len(names), np.uint64)
-    for salt, out in ((seed, keys), (~seed % (1 << 64), checks)):
-        _hash_names(names.data, names.start, names.length, np.uint64(salt), out)
+    for factor, out in zip(_FACTORS, (keys, checks), strict=True):
+        _hash_names(names.data, names.start, names.length, np.uint64(seed), factor, out)
     checks |= np.uint64(1)  # zero marks an empty place
     return HashedNames(names, keys, checks)
 
@@ -114,6 +127,7 @@ class NameCollector:
         self._held: list[pa.Table] = []
         self._size = 0
         self._runs: list[_Run] = []
+        self._written = 0
 
     def add(self, hashed: HashedNames) -> None:
         """Take the strings of a chunk."""
@@ -129,16 +143,29 @@ class NameCollector:
         merged = _sorted_distinct(self._held)
         self._held = [merged]
         if merged.nbytes > self._limit // 2:
-            assert self._scratch is not None
-            self._runs.append(_Run(merged, self._scratch / f"names.{len(self._runs)}.arrow"))
+            self._runs.append(self._new_run(0, iter([merged])))
             self._held = []
+            self._merge_alike()
         self._size = sum(each.nbytes for each in self._held)
+
+    def _new_run(self, level: int, pieces: Iterator[pa.Table]) -> _Run:
+        assert self._scratch is not None
+        self._written += 1
+        return _Run(level, pieces, self._scratch / f"names.{self._written}.arrow")
+
+    def _merge_alike(self) -> None:
+        """Merge the last runs as long as ``_FAN_IN`` of them are of one level, to the next."""
+        while len(self._runs) >= _FAN_IN and self._runs[-_FAN_IN].level == self._runs[-1].level:
+            last = self._runs[-_FAN_IN:]
+            merged = _merged(last, _SCHEMA.empty_table(), self._limit)
+            self._runs[-_FAN_IN:] = [self._new_run(last[0].level + 1, merged)]
 
     def finish(self, out: Path | None) -> tuple[U64, pa.Table | None]:
         """Write all distinct strings, ascending, to ``out`` (or return them if None); returns their
         keys in that order.
         """
-        pieces = self._merged()
+        held = _sorted_distinct(self._held) if self._held else _SCHEMA.empty_table()
+        pieces = _merged(self._runs, held, self._limit)
         if out is None:
             tables = list(pieces)
             table = pa.concat_tables(tables) if tables else _SCHEMA.empty_table()
@@ -146,41 +173,42 @@ class NameCollector:
         keys: list[U64] = []
         schema = pa.schema([("id", pa.large_string())])
         with pa.OSFile(str(out), "wb") as file, pa.ipc.new_file(file, schema) as writer:
-            for piece in pieces:
+            for piece in _in_batches(pieces):
                 keys.append(_keys(piece))
-                writer.write_table(_as_text(piece), max_chunksize=1 << 16)
+                writer.write_table(_as_text(piece))
         return np.concatenate(keys) if keys else np.empty(0, np.uint64), None
 
-    def _merged(self) -> Iterator[pa.Table]:
-        if not self._runs:
-            if self._held:
-                yield _sorted_distinct(self._held)
-            return
-        held = _sorted_distinct(self._held) if self._held else _SCHEMA.empty_table()
-        size = held.nbytes + sum(run.num_bytes for run in self._runs)
-        pieces = max(1, -(-2 * size // self._limit))
-        samples = sorted(name for run in self._runs for name in run.first_names)
-        stops = [samples[len(samples) * k // pieces] for k in range(1, pieces)]
-        for stop in (*stops, None):
-            upto = len(held) if stop is None else _lower_bound(held["name"], stop)
-            parts = [part for run in self._runs for part in run.take_until(stop)]
-            yield _sorted_distinct([held.slice(0, upto), *parts])
-            held = held.slice(upto)
+
+def _merged(runs: list[_Run], held: pa.Table, limit: int) -> Iterator[pa.Table]:
+    """All distinct strings of the runs, which are used up, and of a sorted table, ascending."""
+    size = held.nbytes + sum(run.num_bytes for run in runs)
+    pieces = max(1, -(-2 * size // limit))
+    samples = sorted(name for run in runs for name in run.first_names)
+    stops = [samples[len(samples) * k // pieces] for k in range(1, pieces) if samples]
+    for stop in (*stops, None):
+        upto = len(held) if stop is None else _lower_bound(held["name"], stop)
+        parts = [part for run in runs for part in run.take_until(stop)]
+        yield _sorted_distinct([held.slice(0, upto), *parts])
+        held = held.slice(upto)
 
 
 class _Run:
-    """Sorted strings in a file, read back from the front."""
+    """Sorted strings in a file, read back from the front, once."""
 
     ROWS = 1 << 13
 
-    def __init__(self, table: pa.Table, path: Path) -> None:
+    def __init__(self, level: int, pieces: Iterator[pa.Table], path: Path) -> None:
+        self.level = level
+        self.num_bytes = 0
+        #: One of about ``ROWS``.
+        self.first_names: list[bytes] = []
         self._path = path
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, _SCHEMA) as writer:
-            writer.write_table(table, max_chunksize=self.ROWS)
-        self.num_bytes = table.nbytes
-        self.first_names = [
-            table["name"][i].as_py() for i in range(0, len(table), self.ROWS)
-        ]
+            for piece in pieces:
+                writer.write_table(piece, max_chunksize=self.ROWS)
+                self.num_bytes += piece.nbytes
+                names = piece["name"]
+                self.first_names += [names[i].as_py() for i in range(0, len(piece), self.ROWS)]
         self._batches = self._read()
         self._rest = _SCHEMA.empty_table()
 
@@ -202,6 +230,19 @@ class _Run:
             if following is None:
                 return
             self._rest = following
+
+
+def _in_batches(pieces: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows in tables of ``_BATCH_ROWS``, so that the file does not show the pieces."""
+    rest = _SCHEMA.empty_table()
+    for piece in pieces:
+        rest = pa.concat_tables([rest, piece])
+        whole = len(rest) // _BATCH_ROWS * _BATCH_ROWS
+        for at in range(0, whole, _BATCH_ROWS):
+            yield rest.slice(at, _BATCH_ROWS).combine_chunks()
+        rest = rest.slice(whole).combine_chunks()
+    if len(rest):
+        yield rest
 
 
 def _lower_bound(names: pa.ChunkedArray, value: bytes) -> int:

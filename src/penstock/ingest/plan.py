@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NoReturn
 
 from penstock.config import format_bytes
 from penstock.errors import BudgetError
@@ -36,17 +37,16 @@ class SortPlan:
     #: Bytes that stay taken while rows are sorted, and those a row takes then.
     table_bytes: int
     row_bytes: int
-    #: Rows of one list that may be sorted at once, if it cannot be divided.
+    #: Rows that may be sorted at once if they cannot be divided.
     list_rows: int
 
-    def check_list(self, rows: int) -> None:
-        """Raise if a list is too long to be sorted in one go."""
-        if rows > self.list_rows:
-            raise BudgetError(
-                f"one vertex has {rows:,} edges, too many to put in input order within the memory "
-                f"allowed: {enough(self.table_bytes + 4 * rows * self.row_bytes)}, or choose "
-                "another neighbour_order= (--neighbours)"
-            )
+    def refuse_list(self, rows: int) -> NoReturn:
+        """Raise because a list cannot be sorted in one go."""
+        raise BudgetError(
+            f"one vertex has {rows:,} edges, too many to put in input order within the memory "
+            f"allowed: {enough(self.table_bytes + 4 * rows * self.row_bytes)}, or choose "
+            "another neighbour_order= (--neighbours)"
+        )
 
 
 def enough(needed: int) -> str:
@@ -62,7 +62,7 @@ def plan_read(budget: int, threads: int, column_bytes: int) -> ReadPlan:
     chunk_rows = max(1 << 12, min(1 << 20, 1 << (max(rows, 1).bit_length() - 1)))
     # A block of text, and the rows found in it (a row has at least four bytes).
     block_bytes = max(1 << 16, min(8 << 20, budget // 4 // in_flight // 8))
-    return ReadPlan(chunk_rows, block_bytes, budget // 3)
+    return ReadPlan(chunk_rows, block_bytes, budget // 4)
 
 
 @dataclass(frozen=True, slots=True)

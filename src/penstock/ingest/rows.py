@@ -132,7 +132,7 @@ def read_rows(
     if source.id_kind == "string":
         from penstock.ingest.names import NameCollector
 
-        result.names = NameCollector(scratch, budget // 6 if scratch else UNLIMITED)
+        result.names = NameCollector(scratch, budget // 10 if scratch else UNLIMITED)
     automatic = [name for name, dtype in source.columns.items() if dtype is None]
     inexact = dict.fromkeys(automatic, 0)
     seen = 0

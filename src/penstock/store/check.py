@@ -130,7 +130,11 @@ class _Check:
             self.unlisted += 1
 
     def _caught(self, where: object, error: Exception) -> None:
-        self._found(where, str(error).removeprefix(f"{where}: "))
+        place, colon, what = str(error).partition(": ")
+        if colon and place.startswith(str(where)):
+            self._found(place, what)
+        else:
+            self._found(where, str(error))
 
     def run(self) -> None:
         """Everything, from the catalog down."""

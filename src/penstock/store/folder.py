@@ -28,6 +28,7 @@ from penstock.errors import (
     DiskSpaceError,
     InputNotFoundError,
     OptionError,
+    PenstockError,
     TargetExistsError,
 )
 from penstock.store.catalog import FILE_NAME, MAGIC, Catalog, FileRecord
@@ -92,13 +93,9 @@ class GraphFolder:
             self._make_folders()
         except BaseException as error:
             self._leave()
-            if isinstance(error, OSError) and error.errno in (
-                errno.EACCES,
-                errno.EPERM,
-                errno.EROFS,
-            ):
+            if isinstance(error, OSError) and not isinstance(error, PenstockError):
                 raise OptionError(
-                    f"{error.filename}: no permission to write there: {error.strerror}"
+                    f"{error.filename or self.target}: cannot be made: {error.strerror}"
                 ) from None
             raise
         return self
@@ -231,17 +228,18 @@ class GraphFolder:
     def _remove_far(self, link: Path) -> None:
         """Remove a folder that a link leads to, if it was made for this graph alone."""
         folder = Path(os.readlink(link))
-        if link.name == _SCRATCH_LINK:
-            ours = folder.name.startswith(_SCRATCH_PREFIX)
-        else:
-            back = folder / BACK_LINK
-            ours = _FAR_NAME.fullmatch(folder.name) is not None and (
-                back.resolve() == self.target.resolve()
-                if back.is_symlink()
-                else folder.is_dir() and not any(folder.iterdir())
-            )
-        if ours:
-            shutil.rmtree(folder, ignore_errors=True)
+        back = folder / BACK_LINK
+        with suppress(OSError):
+            if link.name == _SCRATCH_LINK:
+                if folder.name.startswith(_SCRATCH_PREFIX):
+                    shutil.rmtree(folder)
+            elif _FAR_NAME.fullmatch(folder.name) is not None:
+                if back.is_symlink() and back.resolve() == self.target.resolve():
+                    # The link that says whose it is goes last.
+                    for entry in set(folder.iterdir()) - {back}:
+                        entry.unlink()
+                    back.unlink()
+                folder.rmdir()
 
     def _leave(self) -> None:
         """Close everything and leave nothing behind but what has been committed."""

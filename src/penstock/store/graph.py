@@ -317,12 +317,12 @@ def load_index(path: Path) -> Array:
     if path.suffix == ".arrow":
         return _load_strings(path)
     try:
-        array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+        array: Array = np.lib.format.open_memmap(path, mode="r")
     except Exception as error:
-        # What NumPy raises for a damaged header is not its promise. An empty array has no bytes
-        # that could be mapped.
-        with suppress(Exception):
-            array = np.load(path, allow_pickle=False)
+        # What NumPy raises for a damaged header is not its promise. An array without entries has
+        # no bytes that could be mapped.
+        with suppress(Exception), path.open("rb") as file:
+            array = np.lib.format.read_array(file, allow_pickle=False)
             if array.size == 0:
                 return array
         raise CorruptionError(f"{path}: cannot be read: {error}") from None

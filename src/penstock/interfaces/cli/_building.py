@@ -55,14 +55,10 @@ def built(graph: Graph, seconds: float) -> dict[str, Any]:
 def built_text(data: dict[str, Any]) -> str:
     """Two lines about it."""
     kind = "directed" if data["directed"] else "undirected"
-    rules = data["rules"]
     left_out = [
-        f"{rules[name]:,} {words}"
-        for name, words in (
-            ("duplicates_dropped", "duplicates dropped"),
-            ("self_loops_dropped", "self-loops dropped"),
-        )
-        if rules.get(name)
+        f"{count:,} {name.replace('_', ' ')}"
+        for name, count in data["rules"].items()
+        if name.endswith(("_dropped", "_skipped")) and count
     ]
     notes = f" ({', '.join(left_out)})" if left_out else ""
     return (
