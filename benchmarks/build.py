@@ -93,7 +93,7 @@ def _measure(folder: Path, target: Path, command: list[str], arguments: argparse
     result = run(command, cap=parse_bytes(arguments.cap, "cap"), watch=building)
     answer = checked(result)
     size = folder_bytes(target)
-    edges = int(answer["edges"])  # type: ignore[call-overload]
+    edges = int(answer["num_edges"])  # type: ignore[call-overload]
     table([
         ("edges", f"{edges:,}"),
         ("seconds", result.seconds),

@@ -55,10 +55,11 @@ def squeezed(limits: Squeeze) -> Iterator[None]:
             return replace(plan_read(*args, **kwargs), spool_bytes=limits.spool_bytes)
 
         def small_unique(parts: Any, limit: int, *rest: Any) -> Any:
-            return unique(parts, min(limit, limits.unique_bytes), *rest)
+            small = limit if limit == rows.UNLIMITED else limits.unique_bytes
+            return unique(parts, small, *rest)
 
         def small_collector(scratch: Any, limit: int) -> names.NameCollector:
-            return collector(scratch, min(limit, limits.name_bytes))
+            return collector(scratch, limit if scratch is None else limits.name_bytes)
 
         patch.setattr(build, "plan_sort", small_sort)
         patch.setattr(rows, "plan_read", small_read)
@@ -67,6 +68,4 @@ def squeezed(limits: Squeeze) -> Iterator[None]:
         patch.setattr(ids, "INDEX_BYTES", limits.index_bytes)
         patch.setattr(numbering, "_SAMPLE_ROWS", limits.sample_rows)
         patch.setattr(options, "MIN_PAGE_BYTES", limits.page_bytes)
-        for module in (build, numbering):  # it takes longer than building so small a graph
-            patch.setattr(module, "release", lambda: None, raising=False)
         yield

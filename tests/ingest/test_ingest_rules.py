@@ -20,9 +20,7 @@ _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 @given(st.data(), inputs(), st.sampled_from([1, 3, 1000]))
 def test_in_memory(data: st.DataObject, rows: Input, chunk_rows: int) -> None:
     options = data.draw(rules(rows))
-    with squeezed(Squeeze()):
-        graph = build(rows.source(chunk_rows), None, options)
-    check_graph(graph, rows, options)
+    check_graph(build(rows.source(chunk_rows), None, options), rows, options)
 
 
 @settings(max_examples=250, deadline=None, suppress_health_check=_SLOW)

@@ -9,6 +9,7 @@ part at a time, and the rows go past each part.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -25,6 +26,8 @@ from penstock.types import NO_VERTEX, U32, U64, Array
 
 #: Bytes of an index for each id: two slots of 4, a key of 8, a rank of 4.
 INDEX_BYTES = 20
+#: Files of sorted ids that are merged at a time.
+_FAN_IN = 32
 _SCAN_ROWS = 1 << 17
 _SRC, _DST = "\0src", "\0dst"
 
@@ -84,7 +87,7 @@ class _Index:
 
 def sorted_unique(parts: Iterator[U64], limit: int, scratch: Path, out: Path) -> U64:
     """The distinct numbers of all parts, ascending; in memory, or mapped from ``out`` if large."""
-    runs: list[Path] = []
+    runs: list[_Run] = []
     held: list[U64] = []
     size = 0
     for part in parts:
@@ -92,34 +95,78 @@ def sorted_unique(parts: Iterator[U64], limit: int, scratch: Path, out: Path) ->
         size += held[-1].nbytes
         if size > limit:
             merged = np.unique(np.concatenate(held))
+            held = [merged]
             if merged.nbytes > limit // 2:
-                runs.append(scratch / f"ids.{len(runs)}.npy")
-                np.save(runs[-1], merged)
+                runs.append(_Run(scratch / f"ids.{len(runs)}", iter(held)))
                 held = []
-            else:
-                held = [merged]
+            if len(runs) == _FAN_IN:
+                runs = [_Run(scratch / "ids.merged", _merged(runs, limit)).renamed("ids.0")]
             size = sum(array.nbytes for array in held)
     last = np.unique(np.concatenate(held)) if held else np.empty(0, np.uint64)
     if not runs:
         return last
-    return _merge_runs([np.load(run, mmap_mode="r") for run in runs] + [last], limit, out)
+    runs.append(_Run(scratch / "ids.last", iter([last])))
+    _Run(out, _merged(runs, limit))
+    mapped: U64 = np.memmap(out, np.uint64, "r")
+    return mapped
 
 
-def _merge_runs(runs: list[U64], limit: int, out: Path) -> U64:
-    samples = np.sort(np.concatenate([run[:: max(1, len(run) // 4096)] for run in runs]))
-    total = sum(run.nbytes for run in runs)
-    pieces = max(1, -(-2 * total // limit))
-    splitters = samples[(np.arange(1, pieces) * len(samples)) // pieces]
-    bounds = [
-        np.concatenate([[0], np.searchsorted(run, splitters), [len(run)]]).astype(np.int64)
-        for run in runs
-    ]
-    with out.open("wb") as file:
-        for k in range(pieces):
-            parts = [run[b[k] : b[k + 1]] for run, b in zip(runs, bounds, strict=True)]
-            np.unique(np.concatenate(parts)).tofile(file)
-    merged: U64 = np.memmap(out, np.uint64, "r")
-    return merged
+class _Run:
+    """Ascending numbers in a file, read back from the front, once."""
+
+    BLOCK = 1 << 13
+
+    def __init__(self, path: Path, pieces: Iterator[U64]) -> None:
+        self.num_bytes = 0
+        samples = []
+        with path.open("wb") as file:
+            for piece in pieces:
+                # Not tofile(): it does not notice that a disk is full.
+                file.write(piece.data)
+                self.num_bytes += piece.nbytes
+                samples.append(piece[:: self.BLOCK // 8].copy())
+        self.samples = np.concatenate(samples)
+        self._path = path
+        self._at = 0
+        self._rest: U64 = np.empty(0, np.uint64)
+
+    def renamed(self, name: str) -> _Run:
+        """The same with its file under another name."""
+        self._path = self._path.rename(self._path.with_name(name))
+        return self
+
+    def take_until(self, stop: int | None) -> Iterator[U64]:
+        """What is left that is less than ``stop`` (None: all)."""
+        while True:
+            upto = len(self._rest)
+            if stop is not None:
+                upto = int(np.searchsorted(self._rest, np.uint64(stop)))
+            yield self._rest[:upto]
+            self._rest = self._rest[upto:]
+            if len(self._rest):
+                return
+            self._rest = np.fromfile(self._path, np.uint64, self.BLOCK, offset=self._at)
+            self._at += self._rest.nbytes
+            if len(self._rest) == 0:
+                self._path.unlink(missing_ok=True)
+                return
+
+
+def _merged(runs: list[_Run], limit: int) -> Iterator[U64]:
+    """The distinct numbers of all runs, ascending; the runs are used up."""
+    samples = np.sort(np.concatenate([run.samples for run in runs]))
+    pieces = max(1, -(-2 * sum(run.num_bytes for run in runs) // limit))
+    stops = samples[(np.arange(1, pieces) * len(samples)) // pieces].tolist()
+    for stop in (*stops, None):
+        parts = [part for run in runs for part in run.take_until(stop)]
+        yield np.unique(np.concatenate(parts))
+
+
+def forget(array: U64) -> None:
+    """Take the pages of a mapped file out of memory; other arrays stay as they are."""
+    mapped = getattr(array, "_mmap", None)
+    if mapped is not None:
+        mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def rank_rows(
@@ -168,7 +215,9 @@ def integer_parts(ids: U64) -> Callable[[int], Iterator[tuple[U64, U32, int]]]:
         none: U32 = np.empty(0, np.uint32)
         for k in range(wanted):
             low, high = len(ids) * k // wanted, len(ids) * (k + 1) // wanted
-            yield np.array(ids[low:high]), none, low
+            part = np.array(ids[low:high])
+            forget(ids)
+            yield part, none, low
 
     return parts
 
@@ -185,6 +234,7 @@ def hashed_parts(keys: U64) -> Callable[[int], Iterator[tuple[U64, U32, int]]]:
                 here = (block >= np.uint64(low)) & (block <= np.uint64(high - 1))
                 chosen.append(block[here])
                 ranks.append((np.flatnonzero(here) + at).astype(np.uint32))
+            forget(keys)
             yield np.concatenate(chosen), np.concatenate(ranks), 0
 
     return parts

@@ -170,13 +170,20 @@ class NameCollector:
             tables = list(pieces)
             table = pa.concat_tables(tables) if tables else _SCHEMA.empty_table()
             return _keys(table), _as_text(table)
-        keys: list[U64] = []
+        assert self._scratch is not None
         schema = pa.schema([("id", pa.large_string())])
-        with pa.OSFile(str(out), "wb") as file, pa.ipc.new_file(file, schema) as writer:
+        kept = self._scratch / "names.keys"
+        with (
+            pa.OSFile(str(out), "wb") as file,
+            pa.ipc.new_file(file, schema) as writer,
+            kept.open("wb") as keys,
+        ):
             for piece in _in_batches(pieces):
-                keys.append(_keys(piece))
+                keys.write(_keys(piece).data)
                 writer.write_table(_as_text(piece))
-        return np.concatenate(keys) if keys else np.empty(0, np.uint64), None
+        # An empty file cannot be mapped.
+        empty = kept.stat().st_size == 0
+        return np.empty(0, np.uint64) if empty else np.memmap(kept, np.uint64, "r"), None
 
 
 def _merged(runs: list[_Run], held: pa.Table, limit: int) -> Iterator[pa.Table]:

@@ -11,7 +11,14 @@ import numpy as np
 
 from penstock.config import format_bytes
 from penstock.errors import BudgetError, IdError
-from penstock.ingest.ids import hashed_parts, integer_parts, narrowest, rank_rows, sorted_unique
+from penstock.ingest.ids import (
+    forget,
+    hashed_parts,
+    integer_parts,
+    narrowest,
+    rank_rows,
+    sorted_unique,
+)
 from penstock.ingest.order import ISOLATED, count_degrees, fingerprint, number_vertices
 from penstock.ingest.plan import enough
 from penstock.ingest.rows import UNLIMITED, ReadResult, Rows, SpoolRows, extra_ids
@@ -143,6 +150,7 @@ def _save_sparse_ids(ids: U64, target: GraphFolder | MemoryTarget) -> IdSpec:
     write = target.array_writer("ids.npy", narrowest(last), len(ids))
     for at in range(0, len(ids), _WRITE_ROWS):
         write(np.asarray(ids[at : at + _WRITE_ROWS]))
+        forget(ids)
     return IdSpec("int", 0, "ids.npy")
 
 

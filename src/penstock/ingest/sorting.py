@@ -57,9 +57,9 @@ def _unique(keys):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _pick(keys, order, weights, rule, picked, sums):  # type: ignore[no-untyped-def]
-    """One row for each distinct key, by the rule; returns how many, or -1 if a sum of integers is
-    too large. ``keys`` shrinks in place.
+def _pick(keys, order, weights, rule, bounds, picked, sums):  # type: ignore[no-untyped-def]
+    """One row for each distinct key, by the rule; returns how many, or -1 if a sum is not within
+    ``bounds``. ``keys`` shrinks in place.
     """
     count = 0
     i = 0
@@ -72,10 +72,12 @@ def _pick(keys, order, weights, rule, picked, sums):  # type: ignore[no-untyped-
             if rule == 2 or rule == 5:
                 best = row
             if rule == 5:
-                before = total
-                total += weights[row]
-                if (weights[row] > 0 and total < before) or (weights[row] < 0 and total > before):
+                weight = weights[row]
+                if (weight > 0 and total > bounds[1] - weight) or (
+                    weight < 0 and total < bounds[0] - weight
+                ):
                     return -1
+                total += weight
             elif (rule == 3 and weights[row] < weights[best]) or (
                 rule == 4 and weights[row] > weights[best]
             ):
@@ -163,6 +165,13 @@ def widest(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.uint64) if dtype == np.uint64 else np.dtype(np.int64)
 
 
+def _bounds(dtype: np.dtype[Any]) -> Array:
+    """The least and the greatest number of a type."""
+    if dtype.kind == "f":
+        return np.array([-np.inf, np.inf], dtype)
+    return np.array([np.iinfo(dtype).min, np.iinfo(dtype).max], dtype)
+
+
 def reduce_rows(rows: Rows, spec: SortSpec) -> tuple[Rows, U32 | None]:
     """Sort, and apply the duplicate rule. The second result says, for lists in input order, where
     in the input of this call each row was.
@@ -184,7 +193,9 @@ def reduce_rows(rows: Rows, spec: SortSpec) -> tuple[Rows, U32 | None]:
     picked: U32 = np.empty(len(keys), np.uint32)
     weights = columns[spec.weight] if spec.weight is not None else np.empty(0, np.float64)
     sums = np.empty(len(keys) if spec.rule == "sum" else 0, weights.dtype)
-    count = _pick(keys, order, weights, _RULE_CODES[spec.rule], picked, sums)
+    count = _pick(
+        keys, order, weights, _RULE_CODES[spec.rule], _bounds(weights.dtype), picked, sums
+    )
     if count < 0:
         raise InputError(
             "weight: those of one edge add up to more than 64 bits hold; give them as floats, or "

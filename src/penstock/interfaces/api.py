@@ -125,7 +125,8 @@ def build(
     count = thread_count(threads)
     if not isinstance(columns, tuple) or len(columns) != 2:
         raise OptionError(f"columns: expected two, of source and target; got {columns!r}")
-    plan = plan_read(budget, count, 16)
+    kept = tuple(attributes)
+    plan = plan_read(budget, count, 8 * max(2, 1 + len(kept)))
     read = ReadOptions(
         format=format,
         separator=separator,
@@ -134,7 +135,7 @@ def build(
         skip_lines=skip_lines,
         ids=ids,
         weights=weights,
-        attributes=tuple(attributes),
+        attributes=kept,
         source=columns[0],
         target=columns[1],
         on_bad_line=on_bad_line,

@@ -224,7 +224,7 @@ class _Check:
         degrees_path = self._folder / f"{direction}.degrees.npy"
         degrees = self._load(degrees_path.name, catalog.num_vertices, VID)
         if degrees is not None:
-            for what in degree_problems(degrees, stats):
+            for what in degree_problems(degrees, stats, self._threads):
                 self._found(degrees_path, what)
             if table is not None:
                 for what in run_problems(table, degrees):

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from penstock.jit import kernel
+from penstock.parallel import ordered_map
 from penstock.store.catalog import DirectionStats
 from penstock.store.page import LARGE, SMALL
 from penstock.types import I64, U32, U64, Array
@@ -103,12 +104,19 @@ def run_problems(table: Array, degrees: U32) -> list[str]:
     ]
 
 
-def degree_problems(degrees: U32, stats: DirectionStats) -> list[str]:
+def degree_problems(degrees: U32, stats: DirectionStats, threads: int) -> list[str]:
     """Whether the degrees are what the statistics say."""
+
+    def count(at: int) -> tuple[I64, int, int]:
+        histogram: I64 = np.zeros(34, np.int64)
+        return histogram, *_count_degrees(np.array(degrees[at : at + _CHUNK]), histogram)
+
     histogram: I64 = np.zeros(34, np.int64)
     total = largest = 0
-    for at in range(0, len(degrees), _CHUNK):
-        part_total, part_largest = _count_degrees(np.array(degrees[at : at + _CHUNK]), histogram)
+    for part, part_total, part_largest in ordered_map(
+        count, range(0, len(degrees), _CHUNK), threads
+    ):
+        histogram += part
         total += part_total
         largest = max(largest, part_largest)
     counts = tuple(int(x) for x in histogram[: largest.bit_length() + 1])

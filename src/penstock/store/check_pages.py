@@ -8,9 +8,11 @@ import numpy as np
 
 from penstock.errors import CorruptionError
 from penstock.jit import inlined, kernel
+from penstock.store.banded import CODE as BANDED
 from penstock.store.catalog import Catalog
 from penstock.store.layout import make_layout
 from penstock.store.page import LARGE, SMALL, PageHeader, check_page
+from penstock.store.slotted import CODE as SLOTTED
 from penstock.types import U8, U32, U64, Adjacency, Array, Direction
 
 _TABLE_FIELDS = ("first_vid", "first_edge", "num_vertices", "num_edges", "run", "kind")
@@ -154,7 +156,7 @@ class PageChecker:
 
     def _outside(self, page: U8, page_id: int) -> tuple[str, ...]:
         """What can be said about a page without a page table."""
-        code = {"slotted": 1, "banded": 2}[self._catalog.layout]
+        code = {"slotted": SLOTTED, "banded": BANDED}[self._catalog.layout]
         try:
             check_page(page, "page")
             PageHeader.read(page, "page").check_place(

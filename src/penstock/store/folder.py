@@ -12,7 +12,6 @@ import errno
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -63,10 +62,10 @@ class GraphFolder:
         self._building = self.target.parent / f".{name}.building"
         self._replaced = self.target.parent / f".{name}.old"
         self._lock_file = self.target.parent / f".{name}.lock"
-        token = os.urandom(4).hex()
+        self._token = os.urandom(4).hex()
         #: Folders of the stripes beyond the first; no other graph has any of the same name.
         self._far = [
-            Path(root).absolute() / f"{name}.stripe.{k}.{token}"
+            Path(root).absolute() / f"{name}.stripe.{k}.{self._token}"
             for k, root in enumerate(stripes, 1)
         ]
         self._lock: int | None = None
@@ -158,8 +157,9 @@ class GraphFolder:
         """A folder for temporary files somewhere else; it goes when this one does."""
         if not folder.is_dir():
             raise InputNotFoundError(f"{folder}: no such directory for temporary files")
-        made = Path(tempfile.mkdtemp(prefix=_SCRATCH_PREFIX, dir=folder)).absolute()
+        made = folder.absolute() / f"{_SCRATCH_PREFIX}{self._token}"
         (self._building / _SCRATCH_LINK).symlink_to(made)
+        made.mkdir(0o700)
         return made
 
     def array_writer(self, name: str, dtype: DTypeLike, length: int) -> Callable[[Array], None]:
