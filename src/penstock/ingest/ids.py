@@ -24,8 +24,8 @@ from penstock.jit import kernel
 from penstock.parallel import ordered_map
 from penstock.types import NO_VERTEX, U32, U64, Array
 
-#: Bytes of an index for each id: two slots of 4, a key of 8, a rank of 4.
-INDEX_BYTES = 20
+#: Bytes of an index for each id: up to four slots of 4, a key of 8, a rank of 4.
+INDEX_BYTES = 28
 #: Files of sorted ids that are merged at a time.
 _FAN_IN = 32
 _SCAN_ROWS = 1 << 17
@@ -143,13 +143,12 @@ class _Run:
                 upto = int(np.searchsorted(self._rest, np.uint64(stop)))
             yield self._rest[:upto]
             self._rest = self._rest[upto:]
-            if len(self._rest):
+            if len(self._rest) or self._at == self.num_bytes:
                 return
             self._rest = np.fromfile(self._path, np.uint64, self.BLOCK, offset=self._at)
             self._at += self._rest.nbytes
-            if len(self._rest) == 0:
-                self._path.unlink(missing_ok=True)
-                return
+            if self._at == self.num_bytes:
+                self._path.unlink()
 
 
 def _merged(runs: list[_Run], limit: int) -> Iterator[U64]:
@@ -175,31 +174,38 @@ def rank_rows(
 ) -> Spool:  # fmt: skip
     """Replace the ids of all rows by ranks; the old spool is used up.
 
-    ``parts(k)`` divides the ids into about k parts: (ids, their ranks or empty, first rank).
+    ``parts(k)`` divides the ids into k parts: (ids, their ranks or empty, first rank).
     """
     wanted = max(1, -(-INDEX_BYTES * num_ids // max(1, budget // 3)))
     ranked = {_SRC: np.dtype(np.uint32), _DST: np.dtype(np.uint32), **columns}
-    for number, (keys, ranks, first_rank) in enumerate(parts(wanted)):
-        index = _Index(keys, ranks, first_rank)
+    # The index, the old and the new spool are in memory together.
+    spool.shrink(budget // 5)
+    divided = parts(wanted)
+    for number in range(wanted):
         last = number == wanted - 1
         folder = scratch and scratch / f"ranked.{number}"
-        target = Spool(folder, budget // 3, columns if last else ranked)
-
-        def look_up(raw, spool=spool, index=index, last=last) -> Packed:  # type: ignore[no-untyped-def]
-            chunk = spool.unpack(raw)
-            found = dict(chunk.columns)
-            src = _pending(found.pop(_SRC, None), len(chunk))
-            dst = _pending(found.pop(_DST, None), len(chunk))
-            index.ranks(chunk.src, src)
-            index.ranks(chunk.dst, dst)
-            if last:
-                return pack_chunk(IntChunk(src.astype(np.uint64), dst.astype(np.uint64), found))
-            return pack_chunk(IntChunk(chunk.src, chunk.dst, {_SRC: src, _DST: dst, **found}))
-
-        for packed in ordered_map(look_up, spool.raw_chunks(take=True), threads):
-            target.append(packed)
+        target = Spool(folder, budget // 5, columns if last else ranked)
+        _rank(spool, _Index(*next(divided)), target, threads, last=last)
         spool = target
     return spool
+
+
+def _rank(spool: Spool, index: _Index, target: Spool, threads: int, *, last: bool) -> None:
+    """Send all rows past an index; with ``last`` every id has been found afterwards."""
+
+    def look_up(raw: Any) -> Packed:
+        chunk = spool.unpack(raw)
+        found = dict(chunk.columns)
+        src = _pending(found.pop(_SRC, None), len(chunk))
+        dst = _pending(found.pop(_DST, None), len(chunk))
+        index.ranks(chunk.src, src)
+        index.ranks(chunk.dst, dst)
+        if last:
+            return pack_chunk(IntChunk(src.astype(np.uint64), dst.astype(np.uint64), found))
+        return pack_chunk(IntChunk(chunk.src, chunk.dst, {_SRC: src, _DST: dst, **found}))
+
+    for packed in ordered_map(look_up, spool.raw_chunks(take=True), threads):
+        target.append(packed)
 
 
 def _pending(column: Array | None, rows: int) -> U32:
@@ -215,9 +221,9 @@ def integer_parts(ids: U64) -> Callable[[int], Iterator[tuple[U64, U32, int]]]:
         none: U32 = np.empty(0, np.uint32)
         for k in range(wanted):
             low, high = len(ids) * k // wanted, len(ids) * (k + 1) // wanted
-            part = np.array(ids[low:high])
+            part = [np.array(ids[low:high])]
             forget(ids)
-            yield part, none, low
+            yield part.pop(), none, low
 
     return parts
 
@@ -235,9 +241,16 @@ def hashed_parts(keys: U64) -> Callable[[int], Iterator[tuple[U64, U32, int]]]:
                 chosen.append(block[here])
                 ranks.append((np.flatnonzero(here) + at).astype(np.uint32))
             forget(keys)
-            yield np.concatenate(chosen), np.concatenate(ranks), 0
+            yield _taken(chosen), _taken(ranks), 0
 
     return parts
+
+
+def _taken(parts: list[Array]) -> Array:
+    """All parts in one array; the list is empty afterwards."""
+    whole = np.concatenate(parts)
+    parts.clear()
+    return whole
 
 
 def narrowest(largest: int) -> np.dtype[np.generic]:

@@ -195,6 +195,7 @@ def number(
             f"{name}: numbering {space.bound:,} vertex ids takes "
             f"{format_bytes(4 * arrays * space.bound)}: {enough(4 * arrays * space.bound * 2)}"
         )
+    space.rows.shrink((budget - 4 * arrays * space.bound) // 3)
     degrees: U32 = np.zeros(space.bound, np.uint32)
     looped: U8 = np.zeros(space.bound if drop_loops and not space.everyone else 0, np.uint8)
     samples, seen, num_rows, most, loops = _count(

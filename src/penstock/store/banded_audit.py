@@ -83,9 +83,11 @@ def _audit(page, small, vertices, edges, bands, column_sizes):  # type: ignore[n
         total = np.int64(load32(page, HEADER_BYTES + _ENTRY_BYTES * b))
         if b > 0:
             upper = np.uint32((1 << (8 * bands[b])) - (1 << (8 * bands[b - 1])))
+            narrow = False
             for k in range(total):
-                if load32(page, at + bands[b] * k) & upper == 0:
-                    return _BANDS
+                narrow |= load32(page, at + bands[b] * k) & upper == 0
+            if narrow:
+                return _BANDS
         at = _after(page, at, total * bands[b])
     for c in range(len(column_sizes)):
         if at < 0:
