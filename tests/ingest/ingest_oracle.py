@@ -1,8 +1,8 @@
-"""What a build should give, worked out the slow and obvious way, and how to compare a graph with it.
+"""What a build should give, worked out the slow and obvious way, and how to compare it.
 
-The rules are those of ``penstock.build``. Two things its words leave open are settled here: each end
-of a row that is not dropped counts for the degree (a kept self-loop counts twice), and of several
-rows with the same lowest or highest weight the first is taken.
+The rules are those of ``penstock.build``. Two things its words leave open are settled here: each
+end of a row that is not dropped counts for the degree (a kept self-loop counts twice), and of
+several rows with the same lowest or highest weight the first is taken.
 """
 
 from __future__ import annotations
@@ -171,25 +171,27 @@ def _edges(
     for i in kept:
         ends = (given.src[i], given.dst[i])
         groups.setdefault(ends if options.directed else tuple(sorted(ends)), []).append(i)
+    weights = [] if given.weight is None else list(typed[given.weight])
     edges = []
     for rows in groups.values():
-        weights = None if given.weight is None else typed[given.weight]
-        picks: dict[str, Callable[[], int]] = {
-            "first": lambda rows=rows: rows[0],
-            "last": lambda rows=rows: rows[-1],
-            "sum": lambda rows=rows: rows[-1],
-            "min": lambda rows=rows, w=weights: min(rows, key=lambda i: w[i]),
-            "max": lambda rows=rows, w=weights: max(rows, key=lambda i: w[i]),
-        }
-        row = picks[options.duplicates]()
+        row = _pick(rows, weights, options.duplicates)
         values = {k: column[row] for k, column in typed.items()}
-        if options.duplicates == "sum" and given.weight is not None and weights is not None:
+        if options.duplicates == "sum" and given.weight is not None:
             total = weights[rows[0]]
             for i in rows[1:]:
                 total = total + weights[i]
             values[given.weight] = total
         edges.append((row, tuple(values.values())))
     return edges
+
+
+def _pick(rows: list[int], weights: list[Any], rule: str) -> int:
+    """The row that several of one edge become."""
+    if rule == "min":
+        return min(rows, key=weights.__getitem__)
+    if rule == "max":
+        return max(rows, key=weights.__getitem__)
+    return rows[0] if rule == "first" else rows[-1]
 
 
 def stored_lists(graph: Graph, direction: Any) -> list[list[tuple[Any, ...]]]:

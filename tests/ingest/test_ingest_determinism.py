@@ -1,4 +1,4 @@
-"""The same input gives the same bytes, whatever the memory, the threads and the pieces it came in."""
+"""The same input gives the same bytes, whatever the memory, the threads and the chunks."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_same_bytes_every_way(tmp_path: Path, kind: str, rules: dict[str, Any]) 
 
 
 @pytest.mark.parametrize("gaps", [True, False])
-def test_dense_and_sparse_numbering_agree(tmp_path: Path, gaps: bool) -> None:
+def test_dense_and_sparse_numbering_agree(tmp_path: Path, *, gaps: bool) -> None:
     """Ids that fit a table in much memory, and must be sorted and looked up in little."""
     rng = np.random.default_rng(12)
     bound = 1_450_000
@@ -112,7 +112,7 @@ def test_dense_and_sparse_numbering_agree(tmp_path: Path, gaps: bool) -> None:
 
 
 def test_narrow_types_do_not_depend_on_chunks(tmp_path: Path) -> None:
-    """An integer that float32 cannot hold, and a fraction that int32 cannot, far from each other."""
+    """An integer that float32 cannot hold, and far from it a fraction that int32 cannot."""
     values = [2.0**24 + 1] + [0.0] * 50 + [0.5]
     count = len(values)
     given = Input(

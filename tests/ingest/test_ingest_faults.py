@@ -70,7 +70,7 @@ def leaves_nothing(tmp_path: Path) -> Iterator[Callable[[Callable[[], Any]], Bas
             assert open_files() == before
         return raised
 
-    yield run
+    return run
 
 
 class Interrupting:
@@ -95,9 +95,7 @@ class Interrupting:
 
 @pytest.mark.parametrize("layout", ["banded", "slotted"])
 @pytest.mark.parametrize("kind", ["gaps", "names"])
-def test_interrupted_anywhere(
-    tmp_path: Path, leaves_nothing: Any, layout: Any, kind: str
-) -> None:
+def test_interrupted_anywhere(tmp_path: Path, leaves_nothing: Any, layout: Any, kind: str) -> None:
     given = graph_rows(kind)
     options = replace(OPTIONS, layout=layout)
     stages: set[str] = set()
@@ -129,9 +127,7 @@ def failing(given: Input, at: int) -> Source:
 
 @pytest.mark.parametrize("at", [0, 3])
 def test_source_that_fails(tmp_path: Path, leaves_nothing: Any, at: int) -> None:
-    raised = leaves_nothing(
-        lambda: build(failing(graph_rows(), at), tmp_path / "g", OPTIONS)
-    )
+    raised = leaves_nothing(lambda: build(failing(graph_rows(), at), tmp_path / "g", OPTIONS))
     assert str(raised) == "the source is broken"
 
 
@@ -289,7 +285,7 @@ def test_two_builds_of_one_target(tmp_path: Path) -> None:
     def first() -> None:
         try:
             build(given.source(50), tmp_path / "g", OPTIONS, Waiting(-1))
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:
             failures.append(error)
 
     worker = threading.Thread(target=first)

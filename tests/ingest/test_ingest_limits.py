@@ -1,4 +1,4 @@
-"""The smallest and the largest: nothing at all, one vertex, hubs, too much for the memory allowed."""
+"""The smallest and the largest: nothing at all, one vertex, hubs, more than memory allows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def place(tmp_path: Path, *, on_disk: bool) -> Path | None:
 @WHERE
 @pytest.mark.parametrize("given", SMALLEST.values(), ids=SMALLEST)
 @pytest.mark.parametrize("layout", ["banded", "slotted"])
-def test_smallest(tmp_path: Path, given: Input, layout: Any, on_disk: bool) -> None:
+def test_smallest(tmp_path: Path, given: Input, layout: Any, *, on_disk: bool) -> None:
     for directed in (True, False):
         for self_loops in ("keep", "drop"):
             options = BuildOptions(
@@ -69,7 +69,7 @@ def test_no_edges_from_arrays(tmp_path: Path, num_vertices: int | None) -> None:
 @WHERE
 @pytest.mark.parametrize(("num_vertices", "row"), [(0, (0, 0)), (3, (1, 3)), (3, (2**63, 0))])
 def test_id_out_of_range(
-    tmp_path: Path, num_vertices: int, row: tuple[int, int], on_disk: bool
+    tmp_path: Path, num_vertices: int, row: tuple[int, int], *, on_disk: bool
 ) -> None:
     options = BuildOptions(num_vertices=num_vertices, memory=MEMORY)
     given = Input([row[0]], [row[1]])
@@ -103,7 +103,7 @@ def test_impossible_options(tmp_path: Path) -> None:
         with pytest.raises(OptionError, match="weights="):
             ps.build(([1], [2]), target, duplicates=rule)
     for memory in ("1MB", 0, -5, "lots", "16MB of it"):
-        with pytest.raises((OptionError, BudgetError), match="memory.*(at least|expected)"):
+        with pytest.raises((OptionError, BudgetError), match=r"memory.*(at least|expected)"):
             ps.build(([1], [2]), target, memory=memory)
     with pytest.raises(OptionError, match="threads"):
         ps.build(([1], [2]), target, threads=0)
@@ -126,7 +126,7 @@ def test_more_vertices_than_there_are_numbers(
         Input([1], [2], declared=range(11)),
     ]
     for given in inputs:
-        with pytest.raises(IdError, match="11 vertices.*10"):
+        with pytest.raises(IdError, match=r"11 vertices.*10"):
             build(given.source(), tmp_path / "g", BuildOptions(memory=MEMORY))
     # Ten are as many as there may be, whatever their ids.
     given = Input([v * 7 for v in range(10)], [0] * 10)

@@ -33,16 +33,10 @@ chunks = source.chunks
 
 def changed(advance):
     for chunk in chunks(advance):
-        if kind == "many ids":
-            apart = np.uint64(0x9E3779B97F4A7C15)
-            yield EdgeChunk(chunk.src * apart, chunk.dst * apart)
-        else:
-            yield EdgeChunk(chunk.src, chunk.dst, {"weight": chunk.src / 8})
+        apart = np.uint64(0x9E3779B97F4A7C15)
+        yield EdgeChunk(chunk.src * apart, chunk.dst * apart)
 
-if kind == "weights":
-    columns = {"columns": {"weight": None}, "weight": "weight"}
-    source = replace(source, chunks=changed, cheap_to_repeat=False, **columns)
-elif kind == "many ids":
+if kind == "many ids":
     source = replace(source, chunks=changed, cheap_to_repeat=False, declared=None)
 with tempfile.TemporaryDirectory(dir=sys.argv[4]) as folder:
     build(source, Path(folder) / "g", BuildOptions(memory=memory, threads=2))
@@ -59,9 +53,8 @@ def peak_bytes(kind: str, scale: int, memory: int, place: Path) -> int:
 
 @pytest.mark.parametrize(
     ("kind", "memory"),
-    [("plain", 32_000_000), ("plain", 64_000_000), ("weights", 32_000_000),
-     ("many ids", 32_000_000)],
-)  # fmt: skip
+    [("plain", 32_000_000), ("plain", 64_000_000), ("many ids", 32_000_000)],
+)
 def test_peak_memory(tmp_path_factory: pytest.TempPathFactory, kind: str, memory: int) -> None:
     place = tmp_path_factory.getbasetemp()
     base = peak_bytes(kind, 8, memory, place)

@@ -1,9 +1,9 @@
-"""The ways of graphs that fit nowhere: divided buckets, spilled files, indexes in parts, large pages."""
+"""The ways of graphs that fit nowhere: divided buckets, files, indexes in parts, large pages."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,9 @@ from penstock.ingest.options import BuildOptions
 MEMORY = 1 << 24
 
 
-def skewed(seed: int, rows: int, *, name: Callable[[int], Any] = int, **columns: str | None) -> Input:
+def skewed(
+    seed: int, rows: int, *, name: Callable[[int], Any] = int, **columns: str | None
+) -> Input:
     """Rows of which many leave one vertex, and many are the same edge."""
     rng = np.random.default_rng(seed)
     src = np.where(rng.random(rows) < 0.4, 7, rng.integers(0, 50, rows))
@@ -33,7 +35,7 @@ def skewed(seed: int, rows: int, *, name: Callable[[int], Any] = int, **columns:
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
+def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often each way that only large graphs go was gone."""
     counts: Counter[str] = Counter()
 
@@ -52,14 +54,14 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
     watch(ids, "_merged")
     watch(ids, "_Index")
     watch(names, "_Run")
-    yield counts
+    return counts
 
 
 @pytest.mark.parametrize("duplicates", ["keep", "first", "last", "min", "max", "sum"])
 @pytest.mark.parametrize("neighbour_order", ["id", "degree", "input"])
 @pytest.mark.parametrize("directed", [True, False])
 def test_divided_buckets(
-    tmp_path: Path, calls: Counter[str], duplicates: Any, neighbour_order: Any, directed: bool
+    tmp_path: Path, calls: Counter[str], duplicates: Any, neighbour_order: Any, *, directed: bool
 ) -> None:
     given = skewed(1, 200, weight=None, since="int32")
     options = BuildOptions(
