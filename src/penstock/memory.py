@@ -13,7 +13,7 @@ import sys
 
 def release() -> None:
     """Return freed memory to the system."""
-    gc.collect()
+    gc.collect(1)
     if (arrow := sys.modules.get("pyarrow")) is not None:
         arrow.default_memory_pool().release_unused()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it; others need it less

@@ -251,12 +251,7 @@ def forbidden(tmp_path: Path) -> Iterator[Path]:
     [
         "target",
         "stripe",
-        pytest.param(
-            "tmpdir",
-            marks=pytest.mark.xfail(
-                reason="GraphFolder.scratch_in lets PermissionError through", strict=False
-            ),
-        ),
+        "tmpdir",
     ],
 )
 def test_place_that_may_not_be_written(tmp_path: Path, what: str) -> None:

@@ -124,12 +124,12 @@ class _Build:
         options = self.options
         read = self._read()
         columns = self._column_types(read)
-        release()
+        self._settle()
         space = find_ids(
             read, self.source.declared, self.target, self.scratch, options.memory, options.threads
         )
         del read
-        release()
+        self._settle()
         numbering = number(
             space,
             drop_loops=options.self_loops == "drop",
@@ -142,10 +142,15 @@ class _Build:
             name=self.source.name,
         )
         del space
-        release()
+        self._settle()
         spec = self._page_spec(numbering, columns)
         catalog = self._catalog(numbering, spec)
         return self._lists(numbering, columns, spec, catalog)
+
+    def _settle(self) -> None:
+        """Between stages: give memory back, if a budget counts it (it takes a moment)."""
+        if self.scratch is not None:
+            release()
 
     def _read(self) -> ReadResult:
         source = self.source
@@ -262,7 +267,7 @@ class _Build:
                 drop_loops=options.self_loops == "drop", threads=options.threads,
                 scratch=self.scratch, progress=self.progress, take=last,
             )  # fmt: skip
-            release()
+            self._settle()
             for direction in group:
                 stats, loops = self._write(direction, distributions.pop(direction), sort_spec,
                                            spec, catalog, plan)  # fmt: skip

@@ -166,7 +166,8 @@ def _string_ids(
         keys, table = read.names.finish(None)
         target.save("ids.arrow", table["id"].to_numpy())  # type: ignore[index]
     read.names = None  # its memory is needed
-    release()
+    if scratch is not None:
+        release()
     _check_count(len(keys))
     spool = rank_rows(
         read.rows.spool, hashed_parts(keys), len(keys), read.spooled,

@@ -201,6 +201,9 @@ def generate(
         source = generators.uniform_of_scale(scale, edge_factor, seed, count, rows)
     if (size := options.pop("page_size", None)) is not None:
         options["page_bytes"] = parse_bytes(size, "page_size")
+    if (folder := options.pop("tmpdir", None)) is not None:
+        options["tmpdir"] = Path(folder)
+    options["stripes"] = tuple(Path(stripe) for stripe in options.pop("stripes", ()))
     chosen = BuildOptions(
         directed=directed, memory=budget, threads=count, overwrite=overwrite, **options
     )

@@ -24,6 +24,7 @@ from numpy.typing import DTypeLike
 
 from penstock.config import format_bytes
 from penstock.errors import (
+    AccessError,
     DiskSpaceError,
     InputNotFoundError,
     OptionError,
@@ -93,7 +94,7 @@ class GraphFolder:
         except BaseException as error:
             self._leave()
             if isinstance(error, OSError) and not isinstance(error, PenstockError):
-                raise OptionError(
+                raise _explained(error, self.target) or OptionError(
                     f"{error.filename or self.target}: cannot be made: {error.strerror}"
                 ) from None
             raise
@@ -145,7 +146,7 @@ class GraphFolder:
 
     def save(self, name: str, array: Array) -> None:
         """Write an index array."""
-        np.save(self.index_file(name), array, allow_pickle=False)
+        self.array_writer(name, array.dtype, len(array))(array)
 
     def copy_index(self, name: str, graph: Graph) -> None:
         """Take over an index file of another graph."""
@@ -167,11 +168,16 @@ class GraphFolder:
         file = self.index_file(name).open("wb")
         self._open.append(file)
         kind = np.dtype(dtype)
-        header = {"descr": kind.str, "fortran_order": False, "shape": (length,)}
+        header = {
+            "descr": np.lib.format.dtype_to_descr(kind),
+            "fortran_order": False,
+            "shape": (length,),
+        }
         np.lib.format.write_array_header_1_0(file, header)
 
         def append(part: Array) -> None:
-            file.write(np.ascontiguousarray(part, kind).data)
+            # Not np.save() nor tofile(), which say nothing useful of a full disk.
+            file.write(np.ascontiguousarray(part, kind).view(np.uint8).data)
 
         return append
 
@@ -260,11 +266,23 @@ class GraphFolder:
         trace: TracebackType | None,
     ) -> None:
         self._leave()
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskSpaceError(
-                f"{error.filename or self.target}: the disk is full; nothing was left behind. "
-                "Free some space, or put temporary files elsewhere with tmpdir= (--tmpdir)"
-            ) from error
+        if isinstance(error, OSError) and not isinstance(error, PenstockError):
+            explained = _explained(error, self.target)
+            if explained is not None:
+                raise explained from error
+
+
+def _explained(error: OSError, target: Path) -> PenstockError | None:
+    """What the user is told of an error of the system, if there is more to say than it does."""
+    where = error.filename or target
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskSpaceError(
+            f"{where}: the disk is full; nothing was left behind. "
+            "Free some space, or put temporary files elsewhere with tmpdir= (--tmpdir)"
+        )
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return AccessError(f"{where}: no permission: {error.strerror}; choose another place")
+    return None
 
 
 def _is_graph(folder: Path) -> bool:

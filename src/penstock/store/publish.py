@@ -6,6 +6,7 @@ import ctypes
 import errno
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from penstock.errors import LockedError
@@ -24,8 +25,9 @@ def take_lock(path: Path, target: Path) -> int:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_named(fd, path):
-                os.truncate(fd, 0)
-                os.write(fd, str(os.getpid()).encode())
+                with suppress(OSError):  # it only serves the message below
+                    os.truncate(fd, 0)
+                    os.write(fd, str(os.getpid()).encode())
                 return fd
         except BlockingIOError:
             owner = os.read(fd, 32).decode(errors="replace") or "unknown"
