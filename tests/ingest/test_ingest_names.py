@@ -161,3 +161,25 @@ def test_skipped_lines_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None
     graph = build(replace(source, chunks=chunks), None, OPTIONS)
     assert len(seeds) == 2
     assert graph.catalog.rules["bad_lines_skipped"] == 3
+
+
+@pytest.mark.parametrize("limit", [2_000, 30_000])
+def test_file_of_ids_does_not_show_how_it_was_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    monkeypatch.setattr(names, "_BATCH_ROWS", 64)
+    words = [f"{v:x}".encode() for v in np.random.default_rng(5).integers(0, 4000, 9000)]
+    data = np.frombuffer(b"".join(words), np.uint8)
+    length = np.array([len(word) for word in words], np.int64)
+    start = np.cumsum(length) - length
+
+    def written(limit: int) -> tuple[bytes, list[int]]:
+        collector = names.NameCollector(tmp_path, limit)
+        for at in range(0, len(words), 500):
+            part = Names(data, start[at : at + 500], length[at : at + 500])
+            collector.add(names.hash_names(part, 1))
+        keys, _ = collector.finish(tmp_path / "ids.arrow")
+        return (tmp_path / "ids.arrow").read_bytes(), keys.tolist()
+
+    assert written(limit) == written(1 << 30)
+    assert not list(tmp_path.glob("names.*.arrow"))

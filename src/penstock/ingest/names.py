@@ -246,10 +246,15 @@ def _in_batches(pieces: Iterator[pa.Table]) -> Iterator[pa.Table]:
         rest = pa.concat_tables([rest, piece])
         whole = len(rest) // _BATCH_ROWS * _BATCH_ROWS
         for at in range(0, whole, _BATCH_ROWS):
-            yield rest.slice(at, _BATCH_ROWS).combine_chunks()
-        rest = rest.slice(whole).combine_chunks()
+            yield _compact(rest.slice(at, _BATCH_ROWS))
+        rest = _compact(rest.slice(whole))
     if len(rest):
         yield rest
+
+
+def _compact(table: pa.Table) -> pa.Table:
+    """The same rows in buffers of their own, of just their size."""
+    return table.take(pa.array(np.arange(len(table)))).combine_chunks()
 
 
 def _lower_bound(names: pa.ChunkedArray, value: bytes) -> int:
