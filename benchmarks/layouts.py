@@ -23,7 +23,7 @@ import numpy as np
 from common import table, work_folder
 
 import penstock as ps
-from penstock.jit import kernel
+from penstock.jit import kernel, load16, load32
 from penstock.store.layout import PageSpec, make_layout
 from penstock.store.packer import FileSink, Packer
 from penstock.store.slotted import place
@@ -33,12 +33,7 @@ HEADER = 64
 
 @kernel
 def _u32(page, at):
-    return (
-        np.int64(page[at])
-        | np.int64(page[at + 1]) << 8
-        | np.int64(page[at + 2]) << 16
-        | np.int64(page[at + 3]) << 24
-    )
+    return np.int64(load32(page, at))
 
 
 @kernel
@@ -83,12 +78,7 @@ def pull_banded(page, bands, firsts, values, sums):
                     total += values[np.uint32(words2[(here >> 1) + k])]
             elif bands[b] == 3:
                 for k in range(count):
-                    x = here + 3 * k
-                    total += values[
-                        np.uint32(page[x])
-                        | np.uint32(page[x + 1]) << np.uint32(8)
-                        | np.uint32(page[x + 2]) << np.uint32(16)
-                    ]
+                    total += values[load32(page, here + 3 * k) & np.uint32(0xFFFFFF)]
             else:
                 for k in range(count):
                     total += values[words4[(here >> 2) + k]]
@@ -108,12 +98,12 @@ def pull_slotted(page, pq, firsts, values, sums):
         at += 4
         total = np.float32(0)
         for _ in range(degree):
-            pid = np.uint32(page[at]) | np.uint32(page[at + 1]) << np.uint32(8)
-            if p == 3:
-                pid |= np.uint32(page[at + 2]) << np.uint32(16)
-            slot = np.uint32(page[at + p]) | np.uint32(page[at + p + 1]) << np.uint32(8)
-            if q == 3:
-                slot |= np.uint32(page[at + p + 2]) << np.uint32(16)
+            if p == 2:
+                pid = np.uint32(load16(page, at))
+                slot = np.uint32(load16(page, at + 2))
+            else:
+                pid = load32(page, at) & np.uint32(0xFFFFFF)
+                slot = load32(page, at + 3) & np.uint32(0xFFFFFF)
             total += values[firsts[pid] + slot]
             at += p + q
         sums[first + v] += total

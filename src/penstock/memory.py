@@ -1,7 +1,8 @@
-"""Giving memory back to the system.
+"""What the C library does with memory that was freed.
 
-The C library keeps what was freed for later; between the stages of a long piece of work, whose
-arrays differ in size, that would add up.
+It keeps some for later. Between the stages of a long piece of work, whose arrays differ in size,
+that would add up; within a loop that takes and frees the same sizes over and over, it is not
+enough: getting memory from the system again costs more than working on it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,9 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
+
+# What mallopt() calls them.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
 
 def release() -> None:
@@ -19,3 +23,11 @@ def release() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it; others need it less
     if trim is not None:
         trim(0)
+
+
+def keep_freed(most: int) -> None:
+    """From now on keep up to so many freed bytes, and arrays of up to half of that among them."""
+    option = getattr(ctypes.CDLL(None), "mallopt", None)
+    if option is not None:
+        option(_TRIM_THRESHOLD, most)
+        option(_MMAP_THRESHOLD, min(most // 2, 32 << 20))  # glibc allows no more

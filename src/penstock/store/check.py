@@ -21,6 +21,7 @@ import xxhash
 
 from penstock.config import thread_count
 from penstock.errors import PenstockError
+from penstock.memory import keep_freed
 from penstock.parallel import ordered_map
 from penstock.progress import Progress, Silent
 from penstock.store.catalog import FILE_NAME, Catalog, DirectionStats, FileRecord, read_catalog
@@ -33,14 +34,17 @@ from penstock.store.check_index import (
     table_problems,
 )
 from penstock.store.check_pages import PageChecker, PageFacts
+from penstock.store.direct import open_direct, page_buffer, read_at
 from penstock.store.folder import stripe_name
-from penstock.store.graph import check_stripe, load_index, read_at
+from penstock.store.graph import check_stripe, load_index
 from penstock.store.layout import PAGE_TABLE_DTYPE
 from penstock.types import U8, VID, Array, Direction
 
 #: Problems that are listed; further ones are counted.
 MAX_PROBLEMS = 100
 _BLOCK_BYTES = 4 << 20
+#: Freed memory that is kept: the arrays of a page are taken and freed thousands of times.
+_KEPT_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,7 @@ def check_graph(
 ) -> CheckReport:
     """Check every byte of a graph directory; returns what is wrong rather than raising it."""
     started = time.perf_counter()
+    keep_freed(_KEPT_BYTES)
     check = _Check(Path(path), thread_count(threads), progress or Silent())
     check.run()
     if check.unlisted:
@@ -254,7 +259,7 @@ class _Check:
             path = self._folder / stripe_name(k) / f"{direction}.pages"
             pages = (catalog.directions[direction].num_pages - k + stripes - 1) // stripes
             try:
-                fd = os.open(path, os.O_RDONLY)
+                fd = open_direct(path, catalog.page_bytes)
                 stack.callback(os.close, fd)
                 size = os.fstat(fd).st_size
             except OSError as error:
@@ -278,8 +283,10 @@ class _Check:
         """Check every page there is, several at a time, and add up what they say in order."""
         stripes, size = catalog.num_stripes, catalog.page_bytes
         buffers: SimpleQueue[U8] = SimpleQueue()
-        for _ in range(self._threads):
-            buffers.put(np.empty(size, np.uint8))
+        # Twice as many as cores: while some wait for the disk, others compute.
+        workers = 2 * self._threads
+        for _ in range(workers):
+            buffers.put(page_buffer(size))
 
         def check(page_id: int) -> tuple[int, PageFacts]:
             buffer = buffers.get()
@@ -296,7 +303,7 @@ class _Check:
         present = sum(pages for _, _, pages in files)
         self._progress.start(f"checking {files[0][0].stem}-pages", present * size, "bytes")
         last = -1
-        for page_id, facts in ordered_map(check, _page_ids(files), self._threads):
+        for page_id, facts in ordered_map(check, _page_ids(files), workers, 16 * workers):
             where = f"{files[page_id % stripes][0]}: page {page_id}"
             for what in facts.problems:
                 self._found(where, what)
@@ -322,10 +329,15 @@ def _file_problem(path: Path, record: FileRecord) -> tuple[str | None, int]:
     digest = xxhash.xxh3_64()
     size = 0
     try:
-        with path.open("rb", buffering=0) as file:
-            while block := file.read(_BLOCK_BYTES):
-                digest.update(block)
-                size += len(block)
+        with ExitStack() as stack:
+            fd = open_direct(path, _BLOCK_BYTES)
+            stack.callback(os.close, fd)
+            buffer = page_buffer(_BLOCK_BYTES)
+            while got := read_at(fd, size, buffer):
+                digest.update(buffer[:got].data)
+                size += got
+                if got < _BLOCK_BYTES:
+                    break
     except OSError as error:
         return f"cannot be read ({error.strerror})", size
     if size != record.bytes:

@@ -109,9 +109,15 @@ def _sum(owners, neighbours, mode, salts):  # type: ignore[no-untyped-def]
             loops += mine == theirs
         return total, loops
     sources, targets = (owners, neighbours) if mode == _OUT else (neighbours, owners)
+    if salted:
+        for k in range(len(neighbours)):
+            total += _mix(((np.uint64(sources[k]) << high) | np.uint64(targets[k])) ^ salts[k])
+        return total, loops
+    # One multiplication is enough where only numbers of vertices differ, and is twice as fast.
     for k in range(len(neighbours)):
-        key = (np.uint64(sources[k]) << high) | np.uint64(targets[k])
-        total += _mix(key ^ salts[k]) if salted else _mix(key)
+        key = ((np.uint64(sources[k]) << high) | np.uint64(targets[k])) + np.uint64(1)
+        key *= np.uint64(0x9E3779B97F4A7C15)
+        total += key ^ (key >> high)
     return total, loops
 
 

@@ -16,6 +16,7 @@ from penstock.errors import CorruptionError, FormatError, InputNotFoundError
 from penstock.parallel import ordered_map
 from penstock.protocols import PageSource
 from penstock.store.catalog import Catalog, read_catalog
+from penstock.store.direct import read_at
 from penstock.store.folder import stripe_name
 from penstock.store.layout import PAGE_TABLE_DTYPE, Layout, make_layout
 from penstock.store.page import PageHeader, check_page
@@ -85,18 +86,6 @@ class FilePages:
 def _close_all(fds: list[int]) -> None:
     while fds:
         os.close(fds.pop())
-
-
-def read_at(fd: int, offset: int, buffer: U8) -> int:
-    """Fill a buffer from a place in a file; returns how many bytes there were."""
-    view = buffer.data
-    while view:
-        count = os.preadv(fd, [view], offset)
-        if count == 0:
-            break
-        offset += count
-        view = view[count:]
-    return len(buffer) - len(view)
 
 
 class Graph:
