@@ -262,7 +262,7 @@ def test_info_tells_of_a_missing_stripe(cli, edges, tmp_path):
 
 def test_info_of_an_empty_graph(cli, tmp_path):
     (tmp_path / "none.txt").write_text("# nothing\n")
-    made = cli("build", tmp_path / "none.txt", tmp_path / "g")
+    made = cli("build", tmp_path / "none.txt", tmp_path / "g", "--num-vertices", "0")
     assert made.code == 0, made.err
     assert "no ids" in cli("info", tmp_path / "g").out
 

@@ -35,6 +35,17 @@ SMALLEST = {
 }
 
 
+def test_an_empty_file_is_refused_and_empty_arrays_are_not(tmp_path: Path) -> None:
+    for text, options in (("", {}), ("# only words\n", {}), ("x\n", {"on_bad_line": "skip"})):
+        (tmp_path / "edges.txt").write_text(text)
+        with pytest.raises(InputError, match=r"edges\.txt: has no edges.*--num-vertices 0"):
+            ps.build(tmp_path / "edges.txt", tmp_path / "g", ids="int", **options)
+        assert not (tmp_path / "g").exists()
+    assert ps.build(tmp_path / "edges.txt", tmp_path / "g", ids="int", on_bad_line="skip",
+                    num_vertices=0).num_vertices == 0  # fmt: skip
+    assert ps.build(([], []), tmp_path / "h").num_vertices == 0
+
+
 def place(tmp_path: Path, *, on_disk: bool) -> Path | None:
     return tmp_path / "g" if on_disk else None
 

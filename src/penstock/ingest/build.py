@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import xxhash
 
-from penstock.errors import OptionError
+from penstock.errors import InputError, OptionError
 from penstock.ingest.distribute import Distribution, distribute, sorted_lists
 from penstock.ingest.ids import HashCollisionError
 from penstock.ingest.numbering import Numbering, find_ids, number
@@ -143,9 +143,23 @@ class _Build:
         )
         del space
         self._settle()
+        if numbering.num_vertices == 0:
+            self._refuse_empty_file()
         spec = self._page_spec(numbering, columns)
         catalog = self._catalog(numbering, spec)
         return self._lists(numbering, columns, spec, catalog)
+
+    def _refuse_empty_file(self) -> None:
+        """An empty file is rather a mistake than a graph; empty arrays are meant."""
+        source = self.source
+        if source.unit == "bytes" and source.declared is None:
+            count = source.bad_lines.count
+            skipped = f" ({count:,} bad lines were skipped)" if count else ""
+            raise InputError(
+                f"{source.name}: has no edges{skipped}, so nothing was built; check the "
+                "file, or pass num_vertices=0 (--num-vertices 0) if an empty "
+                "graph is meant"
+            )
 
     def _settle(self) -> None:
         """Between stages: give memory back, if a budget counts it (it takes a moment)."""
