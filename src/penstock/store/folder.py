@@ -72,7 +72,6 @@ class GraphFolder:
         self._lock: int | None = None
         self._files: list[str] = []
         self._open: list[IO[bytes] | FileSink] = []
-        self.committed = False
 
     @property
     def num_stripes(self) -> int:
@@ -209,7 +208,6 @@ class GraphFolder:
             swap(self._building, self.target, self._replaced)
         else:
             self._building.rename(self.target)
-        self.committed = True
         sync_folder(self.target.parent)
         return catalog
 

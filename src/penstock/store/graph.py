@@ -152,10 +152,6 @@ class Graph:
         name = self.catalog.order_file
         return None if name is None else self._index(name, self.num_vertices, VID)
 
-    def in_id_order(self, values: Array) -> Array:
-        """Reorder values from vertex numbers to ascending ids."""
-        return values if self.vid_of_rank is None else values[self.vid_of_rank]
-
     def ids_by_vid(self) -> Array:
         """The user's id of each vertex number."""
         if self.vid_of_rank is None:
