@@ -64,7 +64,7 @@ def test_every_option_of_build_is_on_the_command_line():
     assert set(found) == set(signature.parameters) - {"source", "path", "progress"}
     same = {k: v for k, v in found.items() if k not in ("columns", "stripes", "attributes")}
     assert same == {name: signature.parameters[name].default for name in same}
-    assert found["columns"] == ("0", "1")
+    assert found["columns"] == (0, 1)
 
 
 def test_generate_takes_every_graph_option():
@@ -154,6 +154,20 @@ def test_build_string_ids(cli, tmp_path):
     (tmp_path / "names.tsv").write_text("ann\tbob\nbob\tcy\n")
     data = cli("build", tmp_path / "names.tsv", tmp_path / "g", "--json").data
     assert data["ids"] == {"kind": "string"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("g.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n"),
+        ("g.graph", "2 1\n2\n1\n"),
+        ("g.gr", "p sp 2 1\na 1 2 5\n"),
+    ],
+)
+def test_build_formats_that_have_no_columns(cli, tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    built = cli("build", str(tmp_path / name), str(tmp_path / "g.penstock"), "--json")
+    assert built.json()["num_edges"] == 1
 
 
 def test_build_skips_lines(cli, tmp_path):

@@ -72,7 +72,7 @@ Attribute = Annotated[
     ),
 ]
 Columns = Annotated[
-    str,
+    str | None,
     typer.Option(
         metavar="SRC,DST",
         help="Columns of source and target, by number from 0 or by name.",
