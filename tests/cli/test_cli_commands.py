@@ -167,7 +167,7 @@ def test_build_string_ids(cli, tmp_path):
 def test_build_formats_that_have_no_columns(cli, tmp_path, name, text):
     (tmp_path / name).write_text(text)
     built = cli("build", str(tmp_path / name), str(tmp_path / "g.penstock"), "--json")
-    assert built.json()["num_edges"] == 1
+    assert built.data["num_edges"] == 1
 
 
 def test_build_skips_lines(cli, tmp_path):
