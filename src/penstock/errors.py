@@ -62,3 +62,11 @@ class DiskSpaceError(PenstockError, OSError):
 
 class BudgetError(PenstockError, MemoryError):
     """The work cannot be done within the memory that was allowed."""
+
+
+class ProgramError(PenstockError, ValueError):
+    """A vertex program cannot be used: the message names the function and the line."""
+
+
+class VerificationError(PenstockError, AssertionError):
+    """A result does not have a property that it must have; the message says where."""

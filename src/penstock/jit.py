@@ -50,6 +50,53 @@ def _atomic_add(typingctx, array, index, value):  # type: ignore[no-untyped-def]
 atomic_add: Any = _atomic_add
 
 
+@intrinsic
+def _atomic_min(typingctx, array, index, value):  # type: ignore[no-untyped-def]
+    """``array[index] = min(array[index], value)`` for a one-dimensional integer array, atomically;
+    gives the old.
+    """
+    if not (isinstance(array, nbtypes.Array) and array.ndim == 1):
+        return None
+    if not isinstance(array.dtype, nbtypes.Integer):
+        return None
+    signature = array.dtype(array, nbtypes.intp, array.dtype)
+    operation = "min" if array.dtype.signed else "umin"
+
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        view = context.make_array(sig.args[0])(context, builder, args[0])
+        pointer = builder.gep(view.data, [args[1]])
+        return builder.atomic_rmw(operation, pointer, args[2], "monotonic")
+
+    return signature, codegen
+
+
+atomic_min: Any = _atomic_min
+
+
+@intrinsic
+def _compare_and_swap(typingctx, array, index, expected, value):  # type: ignore[no-untyped-def]
+    """``array[index] = value`` if it is bit for bit ``expected``, atomically; gives the old, which
+    says whether it was. For a one-dimensional array of integers or floats.
+    """
+    if not (isinstance(array, nbtypes.Array) and array.ndim == 1):
+        return None
+    signature = array.dtype(array, nbtypes.intp, array.dtype, array.dtype)
+
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        view = context.make_array(sig.args[0])(context, builder, args[0])
+        element = context.get_value_type(sig.return_type)
+        word = ir.IntType(sig.return_type.bitwidth)
+        pointer = builder.bitcast(builder.gep(view.data, [args[1]]), word.as_pointer())
+        bits = [builder.bitcast(args[k], word) for k in (2, 3)]
+        seen = builder.cmpxchg(pointer, *bits, "monotonic", "monotonic")
+        return builder.bitcast(builder.extract_value(seen, 0), element)
+
+    return signature, codegen
+
+
+compare_and_swap: Any = _compare_and_swap
+
+
 def _loader(bits: int) -> Any:
     """An intrinsic ``load(page, at)``: the number that begins at byte ``at`` of an array of bytes,
     at any alignment. It looks at no bound.

@@ -1,14 +1,15 @@
-"""Running pieces of work on all cores, with the results in the order of the pieces.
+"""Running pieces of work on all cores.
 
 Everything here is threads: the work is compiled kernels and I/O, which leave the interpreter free.
 """
 
 from __future__ import annotations
 
+import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -33,3 +34,84 @@ def ordered_map(
         finally:
             for future in pending:
                 future.cancel()
+
+
+class Workers:
+    """Threads that stay, each with a number of its own, and take pieces one after another."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._pool = ThreadPoolExecutor(count, thread_name_prefix="penstock")
+
+    def run(self, function: Callable[[int, T], R], pieces: Sequence[T]) -> list[R]:
+        """``function(worker, piece)`` for each piece; the results in the order of the pieces.
+
+        After an error, and after an interrupt in the calling thread, no further piece is begun;
+        the error of the earliest piece is raised once all threads are idle.
+        """
+        results: list[Any] = [None] * len(pieces)
+        errors: list[tuple[int, BaseException]] = []
+        turn = iter(range(len(pieces)))
+        lock = threading.Lock()
+        stopped = False
+
+        def work(worker: int) -> None:
+            nonlocal stopped
+            while not stopped:
+                with lock:
+                    index = next(turn, None)
+                if index is None:
+                    return
+                try:
+                    results[index] = function(worker, pieces[index])
+                except BaseException as error:
+                    errors.append((index, error))
+                    stopped = True
+
+        if len(pieces) == 1:
+            return [function(0, pieces[0])]
+        futures = [self._pool.submit(work, k) for k in range(min(self.count, len(pieces)))]
+        try:
+            wait(futures)
+        finally:
+            stopped = True
+            wait(futures)
+        if errors:
+            raise min(errors, key=lambda each: each[0])[1]
+        return results
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown()
+
+
+class Turns:
+    """Lets threads pass one after another in the order of their numbers 0, 1, 2, ..."""
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._failed: int | None = None
+        self._changed = threading.Condition()
+
+    def take(self, number: int, function: Callable[[], R]) -> R:
+        """Call the function when all smaller numbers have passed."""
+
+        def ready() -> bool:
+            return self._next == number or (self._failed is not None and self._failed < number)
+
+        with self._changed:
+            self._changed.wait_for(ready)
+            if self._next != number:
+                raise RuntimeError(f"turn {self._failed} failed")
+        result = function()
+        with self._changed:
+            self._next += 1
+            self._changed.notify_all()
+        return result
+
+    def fail(self, number: int) -> None:
+        """This number will never pass: those that wait behind it get an error."""
+        with self._changed:
+            if self._failed is None or number < self._failed:
+                self._failed = number
+            self._changed.notify_all()

@@ -21,15 +21,19 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.errors import CorruptionError
-from penstock.jit import inlined, kernel, load16, load32
-from penstock.store.layout import MAX_PAGE_VERTICES, PageSpec, check_counts
+from penstock.jit import inlined, kernel
+from penstock.store.banded_decode import MARK_EVERY, decode_body
+from penstock.store.layout import (
+    DECODE_ROOM,
+    MAX_PAGE_VERTICES,
+    PageSpec,
+    check_counts,
+    check_room,
+)
 from penstock.store.page import HEADER_BYTES, LARGE, SMALL, TAIL_BYTES, PageHeader
 from penstock.types import I64, U8, U32, Adjacency, Array
 
-MARK_EVERY = 64
 CODE = 2
-#: Ids that are copied together; most lists are short, and a loop costs more than its copies.
-_AT_ONCE = 8
 
 
 def choose_bands(num_vertices: int, *, ascending: bool) -> tuple[int, ...]:
@@ -136,14 +140,6 @@ def _store(page, at, width, value):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _load(page, at, width):  # type: ignore[no-untyped-def]
-    value = np.int64(0)
-    for k in range(width):
-        value |= np.int64(page[at + k]) << (8 * k)
-    return value
-
-
-@kernel
 def _encode(page, small, degrees, neighbours, bands, limits):  # type: ignore[no-untyped-def]
     """Write everything but the columns; returns where those begin."""
     vertices = len(degrees)
@@ -213,103 +209,6 @@ def _encode(page, small, degrees, neighbours, bands, limits):  # type: ignore[no
     return at
 
 
-@inlined
-def _count(page, at, vertex, width):  # type: ignore[no-untyped-def]
-    """A vertex's entry in an array of counts."""
-    if width == 1:
-        return np.int64(page[at + vertex])
-    if width == 2:
-        return np.int64(load16(page, at + 2 * vertex))
-    if width == 4:
-        return np.int64(load32(page, at + 4 * vertex))
-    return np.int64(0)
-
-
-@inlined
-def _find_arrays(page, small, vertices, edges, bands, column_bytes, totals, widths, counts, ids):  # type: ignore[no-untyped-def]
-    """Fill in how many ids each band has, and where its counts and ids begin; returns where the
-    columns begin, or -1 if the sizes contradict each other.
-    """
-    at = HEADER_BYTES
-    total = np.int64(0)
-    for b in range(len(bands)):
-        totals[b] = _load(page, at, 4)
-        widths[b] = page[at + 4] if small else -1
-        if widths[b] > 4 or widths[b] == 3:
-            return -1
-        total += totals[b]
-        at += 8
-    # Sizes are checked against the page before anything is read from where they point.
-    needed = _body_bytes(vertices, edges, totals, widths, bands, column_bytes)
-    if total != edges or HEADER_BYTES + needed > len(page) - TAIL_BYTES:
-        return -1
-    if small:
-        at += _aligned(4 * ((vertices + MARK_EVERY - 1) // MARK_EVERY) * len(bands))
-        for b in range(len(bands)):
-            counts[b] = at
-            at += _aligned(vertices * widths[b])
-    for b in range(len(bands)):
-        ids[b] = at
-        at += _aligned(totals[b] * bands[b])
-    return at
-
-
-@kernel
-def _decode(page, small, vertices, edges, bands, column_bytes, degrees, neighbours):  # type: ignore[no-untyped-def]
-    """Read everything but the columns; returns where those begin, or -1 if it cannot be right.
-
-    Ids are copied _AT_ONCE at a time: what is too much the next list overwrites, and ``neighbours``
-    needs room for as many more.
-    """
-    totals = np.zeros(len(bands), np.int64)
-    widths = np.zeros(len(bands), np.int64)
-    counts = np.zeros(len(bands), np.int64)
-    ids = np.zeros(len(bands), np.int64)
-    end = _find_arrays(
-        page, small, vertices, edges, bands, column_bytes, totals, widths, counts, ids
-    )
-    if end < 0:
-        return -1
-    left = totals.copy()
-    low = np.uint32(0xFFFFFF)
-    e = np.int64(0)
-    for v in range(vertices):
-        degree = np.int64(0)
-        for b in range(len(bands)):
-            count = totals[b] if not small else _count(page, counts[b], v, widths[b])
-            if count > left[b]:
-                return -1
-            if count == 0:
-                continue
-            left[b] -= count
-            degree += count
-            at = ids[b]
-            k = 0
-            if at + bands[b] * (count + _AT_ONCE) > len(page):
-                while k < count:
-                    neighbours[e + k] = np.uint32(_load(page, at + bands[b] * k, bands[b]))
-                    k += 1
-            elif bands[b] == 2:
-                while k < count:
-                    for j in range(_AT_ONCE):
-                        neighbours[e + k + j] = load16(page, at + 2 * (k + j))
-                    k += _AT_ONCE
-            elif bands[b] == 3:
-                while k < count:
-                    for j in range(_AT_ONCE):
-                        neighbours[e + k + j] = load32(page, at + 3 * (k + j)) & low
-                    k += _AT_ONCE
-            else:
-                while k < count:
-                    for j in range(_AT_ONCE):
-                        neighbours[e + k + j] = load32(page, at + 4 * (k + j))
-                    k += _AT_ONCE
-            e += count
-            ids[b] = at + count * bands[b]
-        degrees[v] = degree
-    return end if e == edges else -1
-
-
 class BandedLayout:
     """Writes and reads banded pages."""
 
@@ -352,21 +251,38 @@ class BandedLayout:
 
     def decode(self, page: U8, header: PageHeader) -> Adjacency:
         """See :class:`~penstock.store.layout.Layout`."""
-        check_counts(header, self._spec, 0, int(self._bands[0]))
-        degrees: U32 = np.empty(header.num_vertices, np.uint32)
-        neighbours: U32 = np.empty(header.num_edges + _AT_ONCE, np.uint32)
-        at = _decode(
+        self._check_counts(header)
+        offsets: U32 = np.empty(header.num_vertices + 1, np.uint32)
+        neighbours: U32 = np.empty(header.num_edges + DECODE_ROOM, np.uint32)
+        columns = self.decode_into(page, header, offsets, neighbours)
+        return Adjacency(
+            header.first_vid,
+            np.diff(offsets),
+            neighbours[: header.num_edges],
+            {name: values.copy() for name, values in columns.items()},
+        )
+
+    def decode_into(
+        self, page: U8, header: PageHeader, offsets: U32, neighbours: U32
+    ) -> dict[str, Array]:
+        """See :class:`~penstock.store.layout.Layout`. Columns are views."""
+        self._check_counts(header)
+        check_room(header, offsets, neighbours)
+        at = decode_body(
             page, header.kind != LARGE, header.num_vertices, header.num_edges,
-            self._bands, self._column_sizes, degrees, neighbours,
+            self._bands, self._column_sizes, offsets, neighbours,
         )  # fmt: skip
         if at < 0:
             raise CorruptionError(f"page {header.page_id}: its band counts contradict its header")
         columns: dict[str, Array] = {}
         for column in self._spec.columns:
             size = header.num_edges * column.dtype.itemsize
-            columns[column.name] = page[at : at + size].copy().view(column.dtype)
+            columns[column.name] = page[at : at + size].view(column.dtype)
             at += (size + 7) & ~7
-        return Adjacency(header.first_vid, degrees, neighbours[: header.num_edges], columns)
+        return columns
+
+    def _check_counts(self, header: PageHeader) -> None:
+        check_counts(header, self._spec, 0, int(self._bands[0]))
 
     def audit(self, page: U8, header: PageHeader) -> tuple[Adjacency, int]:
         """See :class:`~penstock.store.layout.Layout`."""

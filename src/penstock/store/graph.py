@@ -14,9 +14,8 @@ import numpy as np
 
 from penstock.errors import CorruptionError, FormatError, InputNotFoundError
 from penstock.parallel import ordered_map
-from penstock.protocols import PageSource
 from penstock.store.catalog import Catalog, read_catalog
-from penstock.store.direct import read_at
+from penstock.store.direct import open_direct, read_at
 from penstock.store.folder import stripe_name
 from penstock.store.layout import PAGE_TABLE_DTYPE, Layout, make_layout
 from penstock.store.page import PageHeader, check_page
@@ -35,6 +34,10 @@ class MemoryPages:
         """Copy a page."""
         buffer[:] = self._pages[page_id]
 
+    def page(self, page_id: int) -> U8:
+        """A page itself."""
+        return self._pages[page_id]
+
     def where(self, page_id: int) -> str:
         """How to name a page in messages."""
         return f"page {page_id} in memory"
@@ -43,7 +46,9 @@ class MemoryPages:
 class FilePages:
     """Pages in striped files."""
 
-    def __init__(self, files: list[Path], page_bytes: int, num_pages: int) -> None:
+    def __init__(
+        self, files: list[Path], page_bytes: int, num_pages: int, *, direct: bool = False
+    ) -> None:
         self._files = files
         self.page_bytes = page_bytes
         self.num_pages = num_pages
@@ -52,13 +57,19 @@ class FilePages:
         self.close = weakref.finalize(self, _close_all, self._fds)
         for path in files:
             try:
-                self._fds.append(os.open(path, os.O_RDONLY))
+                self._fds.append(
+                    open_direct(path, page_bytes) if direct else os.open(path, os.O_RDONLY)
+                )
             except OSError as error:
                 self.close()
                 raise InputNotFoundError(
                     f"{path}: cannot be opened ({error.strerror}); the graph is not complete "
                     "without it: mount or restore its stripe"
                 ) from None
+
+    def direct(self) -> FilePages:
+        """The same pages, read past the system's cache into :func:`~direct.page_buffer`."""
+        return FilePages(self._files, self.page_bytes, self.num_pages, direct=True)
 
     def read_page(self, page_id: int, buffer: U8) -> None:
         """Read a page from its stripe."""
@@ -105,6 +116,8 @@ class Graph:
         self.path = path
         self._pages = pages
         self.load_array = load_array
+        #: What layers above keep in memory as long as the graph is open, by a key of theirs.
+        self.kept: dict[Any, Any] = {}
 
     # What users see
 
@@ -185,19 +198,19 @@ class Graph:
 
     # What the layers above use
 
-    def pages(self, direction: Direction) -> PageSource:
+    def pages(self, direction: Direction) -> MemoryPages | FilePages:
         """The pages of a direction."""
-        return self._pages[self._stored(direction)]
+        return self._pages[self.stored(direction)]
 
     def page_table(self, direction: Direction) -> Array:
         """One row a page; see ``PAGE_TABLE_DTYPE``."""
-        stored = self._stored(direction)
+        stored = self.stored(direction)
         pages = self.catalog.directions[stored].num_pages
         return self._index(f"{stored}.pages.npy", pages, PAGE_TABLE_DTYPE)
 
     def degrees(self, direction: Direction) -> U32:
         """How many neighbours each vertex has."""
-        return self._index(f"{self._stored(direction)}.degrees.npy", self.num_vertices, VID)
+        return self._index(f"{self.stored(direction)}.degrees.npy", self.num_vertices, VID)
 
     def layout(self, direction: Direction) -> Layout:
         """How the pages of a direction are spelled."""
@@ -215,7 +228,8 @@ class Graph:
             )
         return array
 
-    def _stored(self, direction: Direction) -> Direction:
+    def stored(self, direction: Direction) -> Direction:
+        """Which stored lists serve as those of a direction; raises if there are none."""
         if direction in self._pages:
             return direction
         if not self.directed:
@@ -227,7 +241,7 @@ class Graph:
 
     def iter_adjacency(self, direction: Direction = "out", threads: int = 1) -> Iterator[Adjacency]:
         """Every page of a direction, checked and decoded, in order."""
-        stored = self._stored(direction)
+        stored = self.stored(direction)
         source = self._pages[stored]
         layout = self.layout(direction)
         tag = self.catalog.tag

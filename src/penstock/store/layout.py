@@ -13,10 +13,13 @@ import numpy as np
 
 from penstock.errors import CorruptionError, FormatError
 from penstock.store.page import HEADER_BYTES, LARGE, SMALL, PageHeader
-from penstock.types import U8, U32, Adjacency
+from penstock.types import U8, U32, Adjacency, Array
 
 #: Vertices a small page may hold; bounds the work and the memory of decoding one.
 MAX_PAGE_VERTICES = 1 << 22
+
+#: Entries after the last neighbour that :meth:`Layout.decode_into` may write to.
+DECODE_ROOM = 8
 
 LAYOUTS = ("banded", "slotted")
 
@@ -80,7 +83,16 @@ class Layout(Protocol):
         """Write the body of a page (zeroed before); returns the bytes in use, header included."""
 
     def decode(self, page: U8, header: PageHeader) -> Adjacency:
-        """Read the body of a page whose checksum has been checked."""
+        """Read the body of a page whose checksum has been checked. Keeps nothing of the page."""
+
+    def decode_into(
+        self, page: U8, header: PageHeader, offsets: U32, neighbours: U32
+    ) -> dict[str, Array]:
+        """Read the body of a page into arrays that are there already: the list of its vertex i
+        becomes ``neighbours[offsets[i] : offsets[i + 1]]``. They have at least num_vertices + 1 and
+        num_edges + DECODE_ROOM entries; what is in them after these is left alone. Returns the
+        columns, which are views of the page if the layout keeps a column's values together.
+        """
 
     def audit(self, page: U8, header: PageHeader) -> tuple[Adjacency, int]:
         """Decode, and raise if any byte that decoding passes over is not as :meth:`encode` writes
@@ -103,6 +115,17 @@ def check_counts(header: PageHeader, spec: PageSpec, vertex_bytes: int, edge_byt
         raise CorruptionError(
             f"page {header.page_id}: its header is impossible (kind {header.kind}, first vertex "
             f"{header.first_vid:,}, {vertices:,} vertices, {edges:,} edges)"
+        )
+
+
+def check_room(header: PageHeader, offsets: U32, neighbours: U32) -> None:
+    """Raise if a page holds more than the arrays it is to be decoded into."""
+    vertices, edges = len(offsets) - 1, len(neighbours) - DECODE_ROOM
+    if header.num_vertices > vertices or header.num_edges > edges:
+        raise CorruptionError(
+            f"page {header.page_id}: its header says {header.num_vertices:,} vertices and "
+            f"{header.num_edges:,} edges, more than the {max(vertices, 0):,} and "
+            f"{max(edges, 0):,} that there is room for: restore or rebuild the graph"
         )
 
 

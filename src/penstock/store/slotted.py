@@ -19,7 +19,13 @@ import numpy as np
 
 from penstock.errors import AddressingError, CorruptionError
 from penstock.jit import inlined, kernel, load16, load32
-from penstock.store.layout import MAX_PAGE_VERTICES, PageSpec, check_counts
+from penstock.store.layout import (
+    DECODE_ROOM,
+    MAX_PAGE_VERTICES,
+    PageSpec,
+    check_counts,
+    check_room,
+)
 from penstock.store.page import HEADER_BYTES, PageHeader
 from penstock.types import I64, U8, U32, Adjacency, Array
 
@@ -115,7 +121,9 @@ def _encode(page, first_vid, degrees, neighbours, starts, pages, p, q, attribute
 
 
 @kernel
-def _decode(page, first_vid, edges, p, q, firsts, slots, degrees, neighbours, attributes, present):  # type: ignore[no-untyped-def]
+def _decode(  # type: ignore[no-untyped-def]
+    page, first_vid, vertices, edges, p, q, firsts, slots, offsets, neighbours, attributes, present
+):  # fmt: skip
     """Follow every slot to its record; returns the first vertex that makes no sense, or -1, and
     where the records end.
     """
@@ -124,10 +132,11 @@ def _decode(page, first_vid, edges, p, q, firsts, slots, degrees, neighbours, at
     pid_mask = np.uint32((1 << (8 * p)) - 1)
     off_mask = np.uint32((1 << (8 * q)) - 1)
     # A load of 4 bytes may reach past an edge, but not past the slots.
-    end = len(page) - len(degrees) * SLOT_BYTES
+    end = len(page) - vertices * SLOT_BYTES
     at = HEADER_BYTES
     e = np.int64(0)
-    for v in range(len(degrees)):
+    offsets[0] = 0
+    for v in range(vertices):
         slot = len(page) - (v + 1) * SLOT_BYTES
         if _vid(page, slot) != first_vid + v or load32(page, slot + 6) != at:
             return v, at
@@ -156,8 +165,8 @@ def _decode(page, first_vid, edges, p, q, firsts, slots, degrees, neighbours, at
                     attributes[e, k] = page[at + k]
                 at += size
             e += 1
-        degrees[v] = degree
-    return (-1 if e == edges else len(degrees)), at
+        offsets[v + 1] = e
+    return (-1 if e == edges else vertices), at
 
 
 def edge_bytes(spec: PageSpec) -> int:
@@ -262,11 +271,19 @@ class SlottedLayout:
 
     def decode(self, page: U8, header: PageHeader) -> Adjacency:
         """See :class:`~penstock.store.layout.Layout`."""
-        return self._read(page, header)[0]
+        return self._adjacency(page, header)[0]
+
+    def decode_into(
+        self, page: U8, header: PageHeader, offsets: U32, neighbours: U32
+    ) -> dict[str, Array]:
+        """See :class:`~penstock.store.layout.Layout`. Columns are copies: a column's values are not
+        together in the page.
+        """
+        return self._read(page, header, offsets, neighbours)[0]
 
     def audit(self, page: U8, header: PageHeader) -> tuple[Adjacency, int]:
         """See :class:`~penstock.store.layout.Layout`."""
-        part, end = self._read(page, header)
+        part, end = self._adjacency(page, header)
         slots = header.num_vertices * SLOT_BYTES
         if page[end : self._spec.page_bytes - slots].any():
             raise CorruptionError(
@@ -274,16 +291,27 @@ class SlottedLayout:
             )
         return part, end + slots
 
-    def _read(self, page: U8, header: PageHeader) -> tuple[Adjacency, int]:
-        """The body of a page, and where its records end."""
-        check_counts(header, self._spec, SLOT_BYTES + RECORD_BYTES, self._spec.p + self._spec.q)
-        degrees: U32 = np.empty(header.num_vertices, np.uint32)
-        neighbours: U32 = np.empty(header.num_edges, np.uint32)
+    def _adjacency(self, page: U8, header: PageHeader) -> tuple[Adjacency, int]:
+        """The body of a page in arrays of its own, and where its records end."""
+        self._check_counts(header)
+        offsets: U32 = np.empty(header.num_vertices + 1, np.uint32)
+        neighbours: U32 = np.empty(header.num_edges + DECODE_ROOM, np.uint32)
+        columns, end = self._read(page, header, offsets, neighbours)
+        neighbours = neighbours[: header.num_edges]
+        return Adjacency(header.first_vid, np.diff(offsets), neighbours, columns), end
+
+    def _read(
+        self, page: U8, header: PageHeader, offsets: U32, neighbours: U32
+    ) -> tuple[dict[str, Array], int]:
+        """Fill the arrays; returns the columns, and where the records of the page end."""
+        self._check_counts(header)
+        check_room(header, offsets, neighbours)
         attributes: U8 = np.zeros((header.num_edges, self._spec.column_bytes), np.uint8)
         present = np.ones(header.num_edges, np.bool_)
         wrong, end = _decode(
-            page, header.first_vid, header.num_edges, self._spec.p, self._spec.q,
-            self._first_vids, self._slots, degrees, neighbours, attributes, present,
+            page, header.first_vid, header.num_vertices, header.num_edges,
+            self._spec.p, self._spec.q, self._first_vids, self._slots,
+            offsets, neighbours, attributes, present,
         )  # fmt: skip
         if wrong >= 0:
             raise CorruptionError(
@@ -298,4 +326,7 @@ class SlottedLayout:
                 data[~present] = np.nan
             columns[column.name] = data
             at += size
-        return Adjacency(header.first_vid, degrees, neighbours, columns), end
+        return columns, end
+
+    def _check_counts(self, header: PageHeader) -> None:
+        check_counts(header, self._spec, SLOT_BYTES + RECORD_BYTES, self._spec.p + self._spec.q)

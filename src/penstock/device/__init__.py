@@ -1,0 +1,1 @@
+"""Where kernels run: compiled on the CPU, or as a slow and obvious reference."""

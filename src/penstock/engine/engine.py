@@ -1,0 +1,264 @@
+"""The engine: the verbs that algorithms are written with, over a graph of any size.
+
+``scan`` goes over every list, ``traverse`` over the lists of given vertices, ``each`` over ranges
+of vertices. Where the lists are, how many threads work and what stays in memory is decided here,
+once, by :mod:`penstock.engine.plan`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from penstock.engine.interrupt import Deferred
+from penstock.engine.options import RunOptions
+from penstock.engine.plan import Lists as ListBytes
+from penstock.engine.plan import Needs, Plan, make_plan
+from penstock.memory import keep_freed
+from penstock.metrics import Metrics, clock
+from penstock.parallel import Workers
+from penstock.store.graph import Graph
+from penstock.stream.budget import Budget
+from penstock.stream.cache import PageCache
+from penstock.stream.lists import (
+    Lists,
+    Piece,
+    ResidentLists,
+    StreamedLists,
+    load,
+    stream_buffer_bytes,
+)
+from penstock.stream.policy import POLICIES
+from penstock.types import U32, Array, Direction
+
+Kernel = Callable[..., Any]
+#: Vertices in a range of :meth:`Engine.each`.
+EACH_VERTICES = 1 << 16
+
+
+def list_bytes(graph: Graph, direction: Direction, columns: Sequence[str]) -> ListBytes:
+    """What the lists of one direction take, in the forms that they can have."""
+    table = graph.page_table(direction)
+    edges = int(table["num_edges"].sum(dtype=np.int64))
+    widths = {column.name: column.dtype.itemsize for column in graph.catalog.columns}
+    offsets = (4 if edges < 1 << 32 else 8) * (graph.num_vertices + 1)
+    per_edge = 4 + sum(widths[name] for name in columns if name in widths)
+    page_bytes = graph.catalog.page_bytes
+    return ListBytes(
+        len(table), page_bytes, stream_buffer_bytes(table, page_bytes), offsets + edges * per_edge
+    )
+
+
+class Engine:
+    """One run over one graph. A context manager: leaving it ends the threads."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        options: RunOptions,
+        *,
+        directions: Sequence[Direction],
+        columns: Sequence[str] = (),
+        state_bytes: int = 0,
+        gathered_bytes: int | None = None,
+        always_bytes: int = 0,
+        cut_ranges: int = 1,
+        cut_bytes: int = 0,
+    ) -> None:
+        self.graph = graph
+        self.options = options
+        self.num_vertices = graph.num_vertices
+        self.threads = options.threads
+        self.columns = tuple(columns)
+        #: Ranges that the lists are also kept in, if the plan says so.
+        self.cut_ranges = cut_ranges
+        self._stored = tuple(dict.fromkeys(graph.stored(d) for d in directions))
+        needs = Needs(
+            tuple(list_bytes(graph, d, columns) for d in self._stored),
+            state_bytes, gathered_bytes, always_bytes, cut_bytes,
+        )  # fmt: skip
+        self.plan: Plan = make_plan(
+            needs, options.memory, threads=options.threads, streams=options.streams,
+            cache_pages=options.cache_pages, load=options.load,
+        )  # fmt: skip
+        self.budget = Budget(options.memory)
+        self.workers = Workers(options.threads if self.plan.resident else self.plan.streams)
+        self.metrics = Metrics(
+            max(self.plan.streams, options.threads), tracing=options.trace is not None
+        )
+        self._lists: dict[Direction, Lists] = {}
+        self._streamed: list[StreamedLists] = []
+        self.deferred = Deferred(active=options.checkpoint is not None)
+        self.load_seconds = 0.0
+
+    def __enter__(self) -> Engine:
+        self.deferred.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.workers.close()
+        for lists in self._streamed:
+            lists.close()
+        self.deferred.__exit__(*error)
+
+    # Lists
+
+    def is_resident(self, direction: Direction = "out") -> bool:
+        """Whether the lists of a direction are in memory as a whole."""
+        return self.plan.resident
+
+    def lists(self, direction: Direction) -> Lists:
+        """The lists of a direction, opened or loaded when first asked for."""
+        stored = self.graph.stored(direction)
+        if stored not in self._lists:
+            if not self.plan.resident:
+                self._forget_resident()
+                self._lists[stored] = self._open(stored, self.workers)
+            else:
+                self._lists[stored] = self._loaded(stored)
+        return self._lists[stored]
+
+    def _open(self, stored: Direction, workers: Workers) -> StreamedLists:
+        share = self.plan.cache_pages // len(self._stored)
+        sizes = list_bytes(self.graph, stored, self.columns)
+        self.budget.take(workers.count * sizes.stream_bytes, "page buffers")
+        self.budget.take(share * sizes.page_bytes, "page cache")
+        keep_freed(8 << 20)
+        cache = PageCache(share, POLICIES[self.options.cache])
+        opened = StreamedLists(self.graph, stored, self.columns, workers, self.metrics, cache)
+        self._streamed.append(opened)
+        return opened
+
+    def _loaded(self, stored: Direction) -> ResidentLists:
+        """Lists that an earlier run left with the graph, or that are loaded now."""
+        key = (stored, self.columns)
+        sizes = list_bytes(self.graph, stored, self.columns)
+        block = self.graph.kept.get(key)
+        if block is None:
+            self._forget_resident(keep=self.columns)
+            begin = clock()
+            with_columns = {c.name: c.dtype for c in self.graph.catalog.columns}
+            streams = Workers(self.plan.streams)
+            opened = self._open(stored, streams)
+            try:
+                block = load(
+                    opened, self.num_vertices, [with_columns[name] for name in self.columns]
+                )
+            finally:
+                streams.close()
+                opened.close()
+                self.budget.give_back("page buffers")
+            self._streamed.clear()
+            self.graph.kept[key] = block
+            self.load_seconds += clock() - begin
+        self.budget.take(sizes.resident_bytes, f"{stored}-lists")
+        table = self.graph.page_table(stored)
+        return ResidentLists(block, table, stored, self.workers)
+
+    def _forget_resident(self, keep: tuple[str, ...] | None = None) -> None:
+        """Lists of earlier runs that this one has no use for would not fit beside its own."""
+        for key in [key for key in self.graph.kept if keep is None or key[1] != keep]:
+            del self.graph.kept[key]
+
+    # State
+
+    def array(self, name: str, dtype: DTypeLike, fill: object = None) -> Array:
+        """An array with an entry for each vertex, counted against the budget."""
+        kind = np.dtype(dtype)
+        self.budget.take(self.num_vertices * kind.itemsize, f"state {name!r}")
+        if fill is None:
+            return np.empty(self.num_vertices, kind)
+        return np.full(self.num_vertices, fill, kind)
+
+    def free(self, name: str) -> None:
+        """Give back an array's bytes; the caller has let go of it."""
+        self.budget.give_back(f"state {name!r}")
+
+    def scratch_folder(self) -> Path:
+        """Where columns go that do not fit memory: where asked, or beside checkpoint or graph."""
+        if self.options.tmpdir is not None:
+            return self.options.tmpdir
+        place = self.options.checkpoint or self.graph.path
+        return Path(tempfile.gettempdir()) if place is None else place.absolute().parent
+
+    # Verbs
+
+    def scan(self, kernel: Kernel, *args: Any, direction: Direction = "out") -> list[Any]:
+        """``kernel(block, begin, end, *args)`` for every block; what it returned, in order."""
+
+        def work(stream: int, piece: Piece) -> Any:
+            return self.timed_call(
+                stream, piece, kernel, piece.block, piece.begin, piece.end, *args
+            )
+
+        return self.lists(direction).scan(work)
+
+    def traverse(
+        self, vertices: U32, kernel: Kernel, *args: Any, direction: Direction = "out"
+    ) -> U32:
+        """``kernel(block, vertices, found, *args)`` for blocks that hold lists of these vertices.
+
+        The kernel may write vertices into ``found`` and returns how many; all of them together are
+        returned, in no order. Only pages that hold lists of the vertices are read.
+        """
+        lists = self.lists(direction)
+        if not lists.resident:
+            vertices = np.unique(vertices)
+        parts: list[U32] = []
+
+        def work(stream: int, piece: Piece) -> None:
+            room = piece_edges(piece)
+            found: U32 = np.empty(room, np.uint32)
+            count = self.timed_call(
+                stream, piece, kernel, piece.block, piece.vertices, found, *args, edges=room
+            )
+            if count:
+                parts.append(found[:count].copy())
+
+        lists.visit(vertices, work)
+        return np.concatenate(parts) if parts else np.empty(0, np.uint32)
+
+    def each(self, kernel: Kernel, *args: Any, length: int | None = None) -> list[Any]:
+        """``kernel(begin, end, *args)`` over ranges of vertices; what it returned, in order."""
+        total = self.num_vertices if length is None else length
+        cuts = [*range(0, total, EACH_VERTICES), total]
+
+        def work(stream: int, k: int) -> Any:
+            with self.metrics.timed("kernel", stream):
+                return kernel(cuts[k], cuts[k + 1], *args)
+
+        return self.workers.run(work, range(len(cuts) - 1))
+
+    def timed_call(
+        self, stream: int, piece: Piece, kernel: Kernel, *args: Any, edges: int | None = None
+    ) -> Any:
+        """Call a kernel for a piece; its time and edges are counted."""
+        counters = self.metrics.per_stream[stream]
+        counters.edges_traversed += piece_edges(piece) if edges is None else edges
+        with self.metrics.timed("kernel", stream, piece.page):
+            return kernel(*args)
+
+    # Steps
+
+    @contextmanager
+    def step(self, **facts: Any) -> Iterator[dict[str, Any]]:
+        """One iteration, level or phase: a row of the per-iteration table."""
+        with self.metrics.row(**facts) as row:
+            yield row
+        self.options.progress.advance(1)
+
+
+def piece_edges(piece: Piece) -> int:
+    """Edges of the lists, or parts of lists, that a piece stands for."""
+    block = piece.block
+    if piece.vertices is None:
+        ends = block.offsets[[piece.end - block.first, piece.begin - block.first]]
+        return int(ends[0]) - int(ends[1])
+    index = piece.vertices.astype(np.int64) - block.first
+    return int((block.offsets[index + 1] - block.offsets[index]).sum(dtype=np.int64))

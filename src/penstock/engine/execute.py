@@ -1,0 +1,134 @@
+"""From a program and a graph to values: what :func:`penstock.run` and the algorithms call."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock.device.shape import Shape, shape_of
+from penstock.engine.engine import Engine
+from penstock.engine.options import RunOptions
+from penstock.engine.programs import ProgramRun, Settings
+from penstock.engine.ranges import cut_bytes, wanted_ranges
+from penstock.errors import OptionError
+from penstock.program import Program
+from penstock.store.graph import Graph
+from penstock.types import Array, Direction
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a program left."""
+
+    #: Each field by vertex number.
+    values: dict[str, Array]
+    iterations: int
+    converged: bool
+    totals: dict[str, float]
+    engine: Engine
+
+
+def program_needs(graph: Graph, shape: Shape, settings: Settings) -> dict[str, Any]:
+    """What the engine must know about a program's memory: its arguments of that name."""
+    program, n = shape.program, graph.num_vertices
+    fixed = program.fixed_dtypes
+    state = sum(dtype.itemsize for dtype in program.state_dtypes.values())
+    read_only = sum(dtype.itemsize for dtype in fixed.values()) + 4 * len(shape.vertex_fields)
+    sums = sum(dtype.itemsize for dtype in program.accumulators)
+    in_place = settings.mode == "async"
+    held = state * (1 if in_place else 2) + read_only
+    pushes = settings.strategy == "push" or (program.incremental and settings.strategy == "auto")
+    flags = 0 if program.activate is None else 1
+    held += flags * 2 + (sums + 1 if pushes or not _has_in(graph) else 0)
+    widths = program.state_dtypes | fixed
+    gathered = sum(widths[name].itemsize if name in widths else 4 for name in shape.gathered)
+    may_travel = not in_place and settings.strategy in ("auto", "pull") and _has_in(graph)
+    ranges = wanted_ranges(graph, gathered) if may_travel else 1
+    columns = {c.name: c.dtype.itemsize for c in graph.catalog.columns}
+    edge_bytes = 4 + sum(columns[name] for name in shape.columns)
+    return {
+        "directions": _directions(graph, program, settings),
+        "columns": shape.columns,
+        "state_bytes": held * n,
+        "gathered_bytes": gathered * n if may_travel else None,
+        "always_bytes": flags * n,
+        "cut_ranges": ranges,
+        "cut_bytes": cut_bytes(graph, ranges, edge_bytes) + (sums * n if ranges > 1 else 0),
+    }
+
+
+def _has_in(graph: Graph) -> bool:
+    return not graph.directed or "in" in graph.directions
+
+
+def _directions(graph: Graph, program: Program, settings: Settings) -> tuple[Direction, ...]:
+    """The lists that a run will look at."""
+    asked = settings.strategy
+    if asked == "push" or not _has_in(graph):
+        if asked in ("pull", "notify-pull"):
+            graph.stored("in")
+        return ("out",)
+    if program.activate is None or asked == "pull" or (asked == "auto" and not _has_out(graph)):
+        return ("in",)
+    return ("in", "out")
+
+
+def _has_out(graph: Graph) -> bool:
+    return "out" in graph.directions
+
+
+def make_kernels(shape: Shape, device: str) -> Any:
+    """The kernels of a program on a device."""
+    if device == "reference":
+        from penstock.device.reference import ReferenceKernels
+
+        return ReferenceKernels(shape)
+    from penstock.device.cpu import CpuKernels
+
+    return CpuKernels(shape)
+
+
+def execute(graph: Graph, program: Program, settings: Settings, options: RunOptions) -> Outcome:
+    """Run a program to its end."""
+    if settings.mode not in ("sync", "async"):
+        raise OptionError(f"mode: expected sync or async, got {settings.mode!r}")
+    if settings.strategy not in ("auto", "pull", "notify-pull", "push"):
+        raise OptionError(
+            f"strategy: expected auto, pull, notify-pull or push; got {settings.strategy!r}"
+        )
+    if settings.mode == "async" and settings.strategy == "push":
+        raise OptionError("strategy: asynchronous runs pull; push needs mode='sync'")
+    if settings.strategy == "notify-pull" and program.activate is None:
+        raise OptionError("strategy: notify-pull needs a program with activate")
+    shape = shape_of(program, [column.name for column in graph.catalog.columns], settings.params)
+    needs = program_needs(graph, shape, settings)
+    with Engine(graph, options, **needs) as engine:
+        kernels = make_kernels(shape, options.device)
+        run = ProgramRun(engine, shape, kernels, settings)
+        run.run(identity_of(shape, settings))
+        values = {name: run.state.values(name) for name in program.state}
+        return Outcome(values, run.iterations, run.converged, run.totals, engine)
+
+
+def identity_of(shape: Shape, settings: Settings) -> dict[str, Any]:
+    """What a checkpoint must agree on to be continued."""
+    text = "\n".join(w.text + "".join(w.before) for w in shape.written.values())
+    facts: Mapping[str, Any] = {
+        "sum": shape.program.sum if isinstance(shape.program.sum, str) else "",
+        "identity": str(shape.program.identities),
+        "state": str(shape.program.state_dtypes),
+    }
+    digest = hashlib.sha256((text + str(facts)).encode()).hexdigest()[:16]
+    params = {
+        f"parameter {name}": value.item() if isinstance(value, np.generic) else value
+        for name, value in settings.params.items()
+    }
+    return {
+        "program": f"{shape.program.name} ({digest})",
+        "mode": settings.mode,
+        **params,
+    }

@@ -1,0 +1,117 @@
+"""What a run will hold in memory, decided before it begins. Pure functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from penstock.config import format_bytes
+from penstock.errors import BudgetError
+
+#: Small arrays, results on their way, the allocator's crumbs.
+SPARE_BYTES = 2 << 20
+
+#: Where the values of vertices are. "memory": all of them. "streamed": what is gathered is in
+#: memory, the rest travels with the pages. "ranges": what is gathered is in memory range by range,
+#: and the topology passes once for each.
+StateTier = Literal["memory", "streamed", "ranges"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """One direction of the topology: what its parts take."""
+
+    num_pages: int
+    page_bytes: int
+    #: Buffers of one stream.
+    stream_bytes: int
+    #: The whole direction, decoded.
+    resident_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a run must or would like to hold, in bytes."""
+
+    lists: tuple[Lists, ...]
+    #: Values of all vertices, all in memory.
+    state_bytes: int
+    #: The part of them that is gathered, if the rest may travel with the pages; None: it may not.
+    gathered_bytes: int | None = None
+    #: What stays in memory even then.
+    always_bytes: int = 0
+    #: A second form of the topology, cut for the cache, if there is room for it.
+    cut_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a run uses its memory."""
+
+    streams: int
+    #: Whether the topology is loaded once and stays, decoded.
+    resident: bool
+    #: Whether it is also kept in ranges that fit the processor's cache.
+    cut: bool
+    #: Pages of each direction that may stay, if it is not resident.
+    cache_pages: int
+    state: StateTier
+    #: Ranges of gathered values (W).
+    ranges: int
+    #: What the run will hold beyond its base, at most.
+    memory_bytes: int
+
+
+def make_plan(
+    needs: Needs,
+    memory: int,
+    *,
+    threads: int,
+    streams: int | None = None,
+    cache_pages: int | None = None,
+    load: bool = True,
+) -> Plan:
+    """Decide, or raise a BudgetError that says what would do."""
+    page_total = sum(each.num_pages for each in needs.lists)
+    wanted = streams or 2 * threads
+    wanted = max(1, min(wanted, max((each.num_pages for each in needs.lists), default=1)))
+    per_stream = sum(each.stream_bytes for each in needs.lists)
+    page = max((each.page_bytes for each in needs.lists), default=1)
+    resident = sum(each.resident_bytes for each in needs.lists)
+    fixed = needs.state_bytes + SPARE_BYTES + wanted * per_stream
+    if load and fixed + resident <= memory:
+        cut = needs.cut_bytes > 0 and fixed + resident + needs.cut_bytes <= memory
+        total = fixed + resident + (needs.cut_bytes if cut else 0)
+        return Plan(wanted, True, cut, 0, "memory", 1, total)
+    tiers: list[tuple[StateTier, int]] = [("memory", needs.state_bytes)]
+    if needs.gathered_bytes is not None:
+        tiers.append(("streamed", needs.gathered_bytes + needs.always_bytes))
+    # Fewer streams first: a pass more over the topology costs more than a stream less.
+    counts = [wanted] if streams else sorted({wanted, threads, 1}, reverse=True)
+    for tier, held in tiers:
+        for count in counts:
+            left = memory - held - SPARE_BYTES - count * per_stream
+            if left >= 0 and count <= wanted:
+                most = page_total if cache_pages is None else cache_pages
+                pages = min(left // page, most)
+                total = memory - left + pages * page
+                return Plan(count, False, False, pages, tier, 1, total)
+    if needs.gathered_bytes:
+        count = counts[-1]
+        left = memory - needs.always_bytes - SPARE_BYTES - count * per_stream
+        if left >= needs.gathered_bytes // 256:
+            ranges = -(-needs.gathered_bytes // left)
+            return Plan(count, False, False, 0, "ranges", ranges, memory)
+    raise BudgetError(_refusal(needs, memory, per_stream))
+
+
+def _refusal(needs: Needs, memory: int, per_stream: int) -> str:
+    least = needs.state_bytes
+    if needs.gathered_bytes is not None:
+        least = needs.always_bytes + -(-needs.gathered_bytes // 256)
+    least += SPARE_BYTES + per_stream
+    return (
+        f"memory: {format_bytes(memory)} is not enough: the values of the vertices that must be in "
+        f"memory take {format_bytes(least - SPARE_BYTES - per_stream)}, the buffers of a stream "
+        f"{format_bytes(per_stream + SPARE_BYTES)}; {format_bytes(least * 1.02)} would do"
+    )

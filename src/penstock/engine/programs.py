@@ -1,0 +1,157 @@
+"""Running a vertex program: iterations of pull, notify-pull or push until nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from penstock.device.shape import Shape
+from penstock.engine.dispatch import Strategy, choose
+from penstock.engine.engine import Engine
+from penstock.engine.recovery import Recovery
+from penstock.engine.state import State
+from penstock.engine.sweeps import Sweeps, spans
+from penstock.types import U32, Array
+
+Mode = Literal["sync", "async"]
+Until = Callable[[Mapping[str, float]], bool]
+
+
+@dataclass(slots=True)
+class Settings:
+    """How a program is to be run."""
+
+    params: dict[str, Any]
+    max_iter: int
+    mode: Mode = "sync"
+    strategy: Strategy | Literal["auto"] = "auto"
+    #: Stop after an iteration for whose totals this holds.
+    until: Until | None = None
+    #: Vertices that are active at first; None: all.
+    start: U32 | None = None
+    fixed: dict[str, Array] = field(default_factory=dict)
+    #: How many times faster the storage reads in sequence than at random.
+    ratio: float = 2.0
+
+
+class ProgramRun:
+    """One run of one program. :attr:`state` holds the values afterwards."""
+
+    def __init__(self, engine: Engine, shape: Shape, kernels: Any, settings: Settings) -> None:
+        self._engine = engine
+        self._shape = shape
+        self._kernels = kernels
+        self._settings = settings
+        self.program = shape.program
+        self.state = State(engine, shape, settings.fixed, in_place=settings.mode == "async")
+        graph = engine.graph
+        self._can_pull = not graph.directed or "in" in graph.directions
+        self._can_notify = not graph.directed or {"in", "out"} <= set(graph.directions)
+        self._can_push = "out" in graph.directions and self.state.in_memory
+        self.active: Array = np.zeros(0, np.uint8)
+        if self.program.activate is not None:
+            self.active = engine.array("active", np.uint8, 1)
+        #: Totals of the last iteration; before the first, what the parameters say, or 0.
+        self.totals = {name: float(settings.params.get(name, 0)) for name in self.program.totals}
+        self.iterations = 0
+        self.converged = False
+        self.sweeps = Sweeps(engine, shape, kernels, self.state, self.active)
+
+    # The loop
+
+    def run(self, identity: Mapping[str, Any]) -> None:
+        """Iterate until nothing is active, ``until`` holds, or ``max_iter`` is reached."""
+        settings, engine = self._settings, self._engine
+        engine.options.progress.start("iterations", settings.max_iter, "iterations")
+        with Recovery(engine, identity) as recovery:
+            saved = recovery.resume(self._saved_arrays())
+            if saved is None:
+                self._initialise()
+            else:
+                self.iterations, extra = saved
+                self.totals, self.converged = dict(extra["totals"]), bool(extra["converged"])
+                if not self.state.in_memory:
+                    self.state.reload()
+            while not self.converged and self.iterations < settings.max_iter:
+                self._iterate()
+                extra = {"totals": self.totals, "converged": self.converged}
+                recovery.after(self.iterations, self._saved_arrays(), extra)
+
+    def _saved_arrays(self) -> dict[str, Any]:
+        arrays = dict(self.state.old)
+        if self.program.activate is not None:
+            arrays["active'"] = self.active
+        return arrays
+
+    def _iterate(self) -> None:
+        settings = self._settings
+        strategy, frontier, f = self._choose()
+        with self._engine.step(strategy=strategy, active_share=round(f, 6)) as row:
+            params = self._params()
+            if strategy == "pull":
+                rows = self.sweeps.pull(params)
+            elif strategy == "notify-pull":
+                rows = self.sweeps.notify_pull(frontier, params)
+            else:
+                rows = self.sweeps.push(frontier, params)
+            sums = [sum(column) for column in zip(*rows, strict=True)] if rows else []
+            self.totals = {
+                name: float(value)
+                for name, value in zip(self.program.totals, sums[1:], strict=False)
+            } or self.totals
+            row["active"] = int(sums[0]) if sums and self.program.activate else None
+            row |= self.totals
+        self.iterations += 1
+        if self.program.activate is not None and not (sums and sums[0]):
+            self.converged = True
+        if settings.until is not None and settings.until(self.totals):
+            self.converged = True
+
+    def _choose(self) -> tuple[Strategy, U32, float]:
+        """How the next iteration goes, the active vertices, and the share of edges they have."""
+        graph, asked = self._engine.graph, self._settings.strategy
+        everything: U32 = np.empty(0, np.uint32)
+        if self.program.activate is None or not self.state.in_memory:
+            strategy: Strategy = "pull" if self._can_pull else "push"
+            return (strategy if asked == "auto" else asked), everything, 1.0
+        frontier = np.flatnonzero(self.active).astype(np.uint32)
+        f = len(frontier) / max(graph.num_vertices, 1)
+        edges = graph.catalog.directions[graph.directions[0]].num_edges
+        active_edges = edges
+        if "out" in graph.directions and len(frontier) < graph.num_vertices:
+            active_edges = int(graph.degrees("out")[frontier].sum(dtype=np.int64))
+            f = active_edges / max(edges, 1)
+        if asked != "auto":
+            return asked, frontier, f
+        chosen = choose(
+            active_edges, edges,
+            resident=self._engine.plan.resident, ratio=self._settings.ratio,
+            can_pull=self._can_pull, can_notify=self._can_notify,
+            can_push=self._can_push and self.program.incremental and not self.program.order_matters,
+        )  # fmt: skip
+        return chosen, frontier, f
+
+    def _params(self) -> tuple[Any, ...]:
+        values = {
+            **self._settings.params, **self.totals,
+            "num_vertices": self._engine.num_vertices, "iteration": self.iterations,
+        }  # fmt: skip
+        return tuple(values[name] for name in self._shape.params)
+
+    def _initialise(self) -> None:
+        params, shape, state = self._params(), self._shape, self.state
+
+        def one(stream: int, span: tuple[int, int]) -> None:
+            base, local = state.local(shape.of_init, *span)
+            new = state.new_arrays(*span)
+            self._kernels.init(*span, base, local, new, params)
+            state.store(span[0], new)
+
+        self._engine.workers.run(one, spans(self._engine.num_vertices))
+        state.swap()
+        if self._settings.start is not None and self.program.activate is not None:
+            self.active[:] = 0
+            self.active[self._settings.start] = 1

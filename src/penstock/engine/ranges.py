@@ -1,0 +1,143 @@
+"""Gathered values in ranges: because they do not fit memory, or so that they fit the cache.
+
+When a vertex gathers from all over a vector bigger than the processor's cache, each value comes
+from memory. Cut into ranges, the lists pass once for each, and each range stays in the cache. That
+pays if most edges lead outside of what the cache would hold anyway: degree order puts the vertices
+that most edges lead to first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.device.shape import Shape
+from penstock.engine.engine import Engine
+from penstock.jit import kernel
+from penstock.store.graph import Graph
+from penstock.stream.block import Block
+from penstock.stream.lists import Lists, Piece, ResidentLists
+
+#: Bytes of gathered values that stay in the cache while lists pass.
+CACHE_BYTES = 4 << 20
+#: Ranges at most: each passes over the offsets of all vertices.
+MOST_RANGES = 8
+#: Cut only if fewer edges than this share lead into the first range.
+HUB_SHARE = 0.6
+
+
+Narrow = Callable[[Piece], Piece]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Vertices ``low`` to ``high``, and the lists to gather from them."""
+
+    low: int
+    high: int
+    lists: Lists
+    #: Leaves of a piece's lists what lies in the range.
+    narrow: Narrow
+
+
+def wanted_ranges(graph: Graph, gathered_bytes: int) -> int:
+    """How many ranges would keep ``gathered_bytes`` a vertex in the cache; 1 if it does not pay."""
+    n = graph.num_vertices
+    if gathered_bytes == 0 or n * gathered_bytes <= 2 * CACHE_BYTES:
+        return 1
+    if "out" not in graph.directions:
+        return 1
+    degrees = graph.degrees("out")
+    edges = graph.catalog.directions["out"].num_edges
+    hubs = int(degrees[: CACHE_BYTES // gathered_bytes].sum(dtype=np.int64))
+    if hubs > HUB_SHARE * edges:
+        return 1
+    return min(-(-n * gathered_bytes // CACHE_BYTES), MOST_RANGES)
+
+
+def cut_bytes(graph: Graph, ranges: int, edge_bytes: int) -> int:
+    """What the lists take once more, cut into ranges."""
+    if ranges == 1:
+        return 0
+    edges = graph.catalog.directions[graph.directions[0]].num_edges
+    return ranges * 4 * (graph.num_vertices + 1) + edges * edge_bytes
+
+
+def ranges_of(engine: Engine, shape: Shape) -> list[Range]:
+    """The ranges of a run: for the cache, for memory, or one that is everything."""
+    n, plan = engine.num_vertices, engine.plan
+    lists = engine.lists("in")
+    if plan.cut and isinstance(lists, ResidentLists):
+        return _cut_lists(engine, lists, engine.cut_ranges)
+    if plan.ranges == 1:
+        return [Range(0, n, lists, lambda piece: piece)]
+    size = -(-n // plan.ranges)
+    return [
+        Range(low, min(low + size, n), lists, _narrow(low, min(low + size, n)))
+        for low in range(0, n, size)
+    ]
+
+
+def _narrow(low: int, high: int) -> Narrow:
+    return lambda piece: piece._replace(
+        block=restrict(piece.block, piece.begin, piece.end, low, high)
+    )
+
+
+def _cut_lists(engine: Engine, lists: ResidentLists, ranges: int) -> list[Range]:
+    """The same lists once more, one form for each range; kept with the graph."""
+    n = engine.num_vertices
+    size = -(-n // ranges)
+    found = []
+    for low in range(0, n, size):
+        high = min(low + size, n)
+        key = (f"cut {low}-{high} of {lists.direction}", engine.columns)
+        blocks = engine.graph.kept.get(key)
+        if blocks is None:
+            narrow = _narrow(low, high)
+
+            def cut(stream: int, piece: Piece, narrow: Narrow = narrow) -> Block:
+                return narrow(piece).block
+
+            blocks = lists.scan(cut)
+            engine.graph.kept[key] = blocks
+        found.append(Range(low, high, lists.with_blocks(blocks), lambda piece: piece))
+    return found
+
+
+def restrict(block: Block, begin: int, end: int, low: int, high: int) -> Block:
+    """The lists of vertices ``begin`` to ``end``, without what is not in a range; ids count from
+    its beginning.
+    """
+    offsets, neighbours, places = _restrict(
+        block.offsets, block.neighbours, begin - block.first, end - block.first, low, high,
+        len(block.columns) > 0,
+    )  # fmt: skip
+    return Block(begin, offsets, neighbours, tuple(c[places] for c in block.columns))
+
+
+@kernel
+def _restrict(offsets, neighbours, begin, end, low, high, places):  # type: ignore[no-untyped-def]
+    first = np.uint32(low)
+    size = np.uint32(high - low)
+    ends = np.empty(end - begin + 1, np.uint32)
+    ends[0] = 0
+    count = 0
+    for v in range(np.uint64(begin), np.uint64(end)):
+        for k in range(np.uint64(offsets[v]), np.uint64(offsets[v + np.uint64(1)])):
+            if np.uint32(neighbours[k] - first) < size:
+                count += 1
+        ends[v - np.uint64(begin) + np.uint64(1)] = count
+    kept = np.empty(count, np.uint32)
+    where = np.empty(count if places else 0, np.int64)
+    count = 0
+    for k in range(np.uint64(offsets[begin]), np.uint64(offsets[end])):
+        u = np.uint32(neighbours[k] - first)
+        if u < size:
+            kept[count] = u
+            if places:
+                where[count] = k
+            count += 1
+    return ends, kept, where

@@ -1,0 +1,73 @@
+"""Checkpoints while a run goes on, and going on from one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from penstock.engine.checkpoint import Checkpoint, Schedule
+from penstock.engine.engine import Engine
+from penstock.metrics import clock
+
+
+class Recovery:
+    """Saves the state of a run when it is due, and when a stopping signal came.
+
+    Without a checkpoint folder every method does nothing.
+    """
+
+    def __init__(self, engine: Engine, identity: Mapping[str, Any]) -> None:
+        self._engine = engine
+        options = engine.options
+        self._schedule: Schedule = options.checkpoint_every
+        self._saved_step = 0
+        self._saved_at = clock()
+        self._checkpoint: Checkpoint | None = None
+        if options.checkpoint is not None:
+            graph = engine.graph
+            whole = {"graph": f"{graph.catalog.tag:016x}", **identity}
+            self._checkpoint = Checkpoint(options.checkpoint, whole)
+
+    def __enter__(self) -> Recovery:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._checkpoint is not None:
+            if error[0] is None:
+                self._checkpoint.clear()
+            self._checkpoint.close()
+
+    def resume(self, targets: Mapping[str, Any]) -> tuple[int, dict[str, Any]] | None:
+        """Fill arrays from the checkpoint and return its step and extra facts, if the run is to go
+        on from one and there is one.
+        """
+        if self._checkpoint is None:
+            return None
+        if not self._engine.options.resume:
+            self._checkpoint.clear()
+            return None
+        saved = self._checkpoint.load()
+        if saved is None:
+            return None
+        try:
+            for name, target in targets.items():
+                saved.read_into(name, target)
+        finally:
+            saved.close()
+        self._saved_step = saved.step
+        self._engine.options.progress.note(f"going on after step {saved.step}")
+        return saved.step, dict(saved.extra)
+
+    def after(self, step: int, arrays: Mapping[str, Any], extra: Mapping[str, Any]) -> None:
+        """A step is complete: save if it is time, or if the run is to stop, and then stop."""
+        if self._checkpoint is None:
+            return
+        stopping = self._engine.deferred.pending is not None
+        if stopping or self._schedule.due(step - self._saved_step, clock() - self._saved_at):
+            self._checkpoint.save(step, arrays, extra)
+            self._saved_step, self._saved_at = step, clock()
+        if stopping:
+            with suppress(OSError):
+                self._engine.options.progress.note(f"saved after step {step}")
+            self._engine.deferred.deliver()

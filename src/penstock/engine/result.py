@@ -1,0 +1,336 @@
+"""What an algorithm returns: a value for each vertex, in ascending order of the user's ids."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from penstock.engine.result_columns import (
+    PART_ROWS,
+    ArrayIds,
+    Column,
+    Ids,
+    Namer,
+    arrow_type,
+    ids_of,
+    parts,
+)
+from penstock.errors import (
+    AccessError,
+    DiskSpaceError,
+    IdError,
+    InputNotFoundError,
+    OptionError,
+    TargetExistsError,
+)
+from penstock.store.graph import Graph
+from penstock.types import Array
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Given = Array | Callable[[], Array]
+
+_HTML_ROWS = 10
+
+
+class Result:
+    """Values in ascending order of the user's ids, with further columns and what the run counted.
+
+    ``ids`` and ``values`` are aligned arrays; every column is also an attribute of its name. For
+    ids 0 .. n-1, ``values[i]`` belongs to vertex i. Arrays are made when they are first used.
+
+    Algorithms make one with :meth:`from_vids` or :meth:`table`.
+
+    >>> squares = Result.table("square", [1, 2, 3], [1, 4, 9])
+    >>> squares.values, squares[2], squares.top(1)
+    (array([1, 4, 9]), 4, [(3, 9)])
+    """
+
+    def __init__(
+        self,
+        name: str,
+        ids: Ids,
+        columns: Mapping[str, Column],
+        *,
+        id_name: str = "id",
+        stats: Mapping[str, Any] | None = None,
+        iterations: list[dict[str, Any]] | None = None,
+    ) -> None:
+        #: What the values are, such as "pagerank"; also the name of their column.
+        self.name = name
+        #: What the run counted: seconds, iterations, edges_traversed, bytes_read, ...
+        self.stats: dict[str, Any] = dict(stats or {})
+        #: The per-iteration table, a row each.
+        self.iterations: list[dict[str, Any]] = list(iterations or [])
+        self._id_name = id_name
+        self._ids = ids
+        self._columns = dict(columns)
+        for each in self._columns:
+            if each == id_name or (each != name and (hasattr(Result, each) or each in vars(self))):
+                raise ValueError(f"a column of a result cannot be called {each!r}")
+
+    @classmethod
+    def from_vids(
+        cls,
+        graph: Graph,
+        name: str,
+        values: Given,
+        *,
+        stats: Mapping[str, Any] | None = None,
+        iterations: list[dict[str, Any]] | None = None,
+        columns: Mapping[str, Given] | None = None,
+        vid_columns: Mapping[str, Given] | None = None,
+        values_are_vids: bool = False,
+    ) -> Result:
+        """A result from arrays by vid, or from functions that make them when they are needed.
+
+        ``vid_columns`` hold vids (``NO_VERTEX``: none) and are shown as the user's ids: -1 for
+        none, or None where ids are strings or do not fit int64. With ``values_are_vids`` the values
+        are such a column too. The arrays belong to the result from now on.
+        """
+        ids, order = ids_of(graph), graph.vid_of_rank
+        namer = Namer(ids, order)
+        named = dict(vid_columns or {})
+        plain = dict(columns or {})
+        made = {name: Column(values, len(ids), order, namer if values_are_vids else None)}
+        made |= {each: Column(given, len(ids), order) for each, given in plain.items()}
+        made |= {each: Column(given, len(ids), order, namer) for each, given in named.items()}
+        if len(made) != 1 + len(plain) + len(named):
+            raise ValueError(f"two columns have the same name: {name}, {[*plain, *named]}")
+        return cls(name, ids, made, stats=stats, iterations=iterations)
+
+    @classmethod
+    def table(
+        cls,
+        name: str,
+        ids: Any,
+        values: Any,
+        *,
+        id_name: str = "id",
+        stats: Mapping[str, Any] | None = None,
+        iterations: list[dict[str, Any]] | None = None,
+        columns: Mapping[str, Given] | None = None,
+    ) -> Result:
+        """A result that is not one row a vertex: ids in ascending order, whatever they are."""
+        keys = ArrayIds(np.asarray(ids))
+        made = {
+            each: Column(given if callable(given) else np.asarray(given), len(keys))
+            for each, given in {name: values, **(columns or {})}.items()
+        }
+        return cls(name, keys, made, id_name=id_name, stats=stats, iterations=iterations)
+
+    # One or a few
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    @cached_property
+    def ids(self) -> Array:
+        """The user's ids, ascending."""
+        return self._ids.whole()
+
+    @property
+    def values(self) -> Array:
+        """The value of each id."""
+        return self._columns[self.name].whole()
+
+    def __getattr__(self, name: str) -> Array:
+        columns: dict[str, Column] = self.__dict__.get("_columns", {})
+        if name in columns:
+            return columns[name].whole()
+        raise AttributeError(
+            f"this result has no {name!r}; its columns are ids, values"
+            + "".join(f", {each}" for each in columns),
+            name=name,
+            obj=self,
+        )
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._columns]
+
+    def __getitem__(self, vertex: object) -> Any:
+        rank = self._ids.rank(vertex)
+        if rank is None:
+            raise IdError(f"{vertex!r} is not an id of this result; .ids has all {len(self):,}")
+        return self._columns[self.name].part(rank, rank + 1).tolist()[0]
+
+    def top(self, k: int = 10, *, largest: bool = True) -> list[tuple[Any, Any]]:
+        """The ``k`` ids with the largest (or smallest) values, as pairs ``(id, value)``, best
+        first; equal values in ascending order of ids, NaN last.
+        """
+        if k < 0:
+            raise OptionError(f"k: expected 0 or more, got {k}")
+        column = self._columns[self.name]
+        values: Array = np.empty(0, column.dtype)
+        ranks: Array = np.empty(0, np.int64)
+        for begin, end in parts(len(self), max(PART_ROWS, k)):
+            values = np.concatenate([values, column.part(begin, end)])
+            ranks = np.concatenate([ranks, np.arange(begin, end)])
+            kept = np.sort(best(values, k, largest=largest))
+            values, ranks = values[kept], ranks[kept]
+        order = best(values, k, largest=largest)
+        ids: list[Any] = self._ids.take(ranks[order]).tolist()
+        return list(zip(ids, values[order].tolist(), strict=True))
+
+    # As a table
+
+    def to_arrow(self) -> pa.Table:
+        """An Arrow table: the ids, the values under their name, and the further columns."""
+        import pyarrow as pa
+
+        return pa.Table.from_batches(self._batches(), self._schema())
+
+    def to_pandas(self) -> Any:
+        """A pandas table with the same columns."""
+        try:
+            import pandas as pd  # type: ignore[import-untyped, unused-ignore]
+        except ImportError:
+            raise OptionError(
+                "to_pandas: pandas is not installed; install it with `pip install pandas`, or use "
+                "to_arrow()"
+            ) from None
+        columns = {name: column.whole() for name, column in self._columns.items()}
+        return pd.DataFrame({self._id_name: self.ids, **columns}, copy=False)
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> Path:
+        """Write the table to a Parquet file; one that is there is replaced, once it is complete."""
+        import pyarrow.parquet as pq
+
+        schema = self._schema()
+        with (
+            _unfinished(Path(path)) as temporary,
+            pq.ParquetWriter(temporary, schema, compression="zstd") as writer,
+        ):
+            for batch in self._batches():
+                writer.write_batch(batch, row_group_size=PART_ROWS)
+        return Path(path)
+
+    def to_csv(self, path: str | os.PathLike[str]) -> Path:
+        """Write the table to a CSV file with a header; one that is there is replaced."""
+        import csv
+        import io
+
+        import pyarrow as pa
+        from pyarrow.csv import CSVWriter, WriteOptions
+
+        schema = self._schema()
+        header = io.StringIO()
+        csv.writer(header, lineterminator="\n").writerow(schema.names)
+        options = WriteOptions(include_header=False)
+        with ExitStack() as stack:
+            temporary = stack.enter_context(_unfinished(Path(path)))
+            file = stack.enter_context(pa.OSFile(str(temporary), "wb"))
+            file.write(header.getvalue().encode())
+            writer = stack.enter_context(CSVWriter(file, schema, write_options=options))
+            for batch in self._batches():
+                writer.write_batch(batch)
+        return Path(path)
+
+    def _schema(self) -> pa.Schema:
+        import pyarrow as pa
+
+        fields = [(self._id_name, arrow_type(self._ids.dtype))]
+        fields += [(name, column.arrow_type) for name, column in self._columns.items()]
+        return pa.schema(fields)
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        schema = self._schema()
+        for begin, end in parts(len(self)):
+            columns = [column.arrow(begin, end) for column in self._columns.values()]
+            yield pa.record_batch([self._ids.arrow(begin, end), *columns], schema=schema)
+
+    # For people
+
+    def __repr__(self) -> str:
+        facts = [f"{len(self):,} rows of {', '.join([self._id_name, *self._columns])}"]
+        if "iterations" in self.stats:
+            facts.append(f"{self.stats['iterations']} iterations")
+        if "seconds" in self.stats:
+            facts.append(f"{self.stats['seconds']:.3g} s")
+        return f"<Result {self.name}: {'; '.join(facts)}>"
+
+    def _repr_html_(self) -> str:
+        shown = min(len(self), _HTML_ROWS)
+        columns = [self._ids.part(0, shown)]
+        columns += [column.part(0, shown) for column in self._columns.values()]
+        cells = [[str(cell) for cell in column.tolist()] for column in columns]
+        rows = [list(row) for row in zip(*cells, strict=True)]
+        if shown < len(self):
+            rows.append(["…"] * len(columns))
+        head = "".join(f"<th>{escape(each)}</th>" for each in [self._id_name, *self._columns])
+        body = "".join(
+            f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows
+        )
+        title = escape(repr(self).strip("<>"))
+        return f"<table><caption>{title}</caption><tr>{head}</tr>{body}</table>"
+
+
+def best(values: Array, k: int, *, largest: bool) -> Array:
+    """The places of the ``k`` largest (or smallest) values, best first; of equal ones the earlier
+    comes first, and NaN and None come last.
+    """
+    there = np.flatnonzero(_is_value(values))
+    found = values if len(there) == len(values) else values[there]
+    chosen: Array = np.arange(len(found))
+    if 0 < k < len(found):
+        at = len(found) - k if largest else k - 1
+        edge = found[np.argpartition(found, at)[at]]
+        better = np.flatnonzero(found > edge if largest else found < edge)
+        equal = np.flatnonzero(found == edge)
+        chosen = np.sort(np.concatenate([better, equal[: k - len(better)]]))
+    if largest:
+        # Sorted from behind and read backwards: equal values stay in their order.
+        chosen = chosen[::-1]
+    chosen = chosen[np.argsort(found[chosen], kind="stable")]
+    chosen = there[chosen[::-1] if largest else chosen]
+    if len(chosen) < k:
+        chosen = np.concatenate([chosen, np.flatnonzero(~_is_value(values))])
+    return chosen[:k]
+
+
+def _is_value(values: Array) -> Array:
+    if values.dtype.kind in "fc":
+        return ~np.isnan(values)
+    if values.dtype.kind == "O":
+        return np.fromiter((each is not None for each in values), bool, len(values))
+    return np.ones(len(values), bool)
+
+
+@contextmanager
+def _unfinished(path: Path) -> Iterator[Path]:
+    """A temporary file beside ``path`` that gets its name at the end of the block, or goes."""
+    if not path.parent.is_dir():
+        raise InputNotFoundError(f"{path.parent}: no such directory to put the file in")
+    if path.is_dir():
+        raise TargetExistsError(f"{path}: is a directory; choose another name")
+    temporary = path.parent / f".{path.name}.writing.{os.getpid()}"
+    try:
+        yield temporary
+        fd = os.open(temporary, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        temporary.replace(path)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskSpaceError(
+                f"{path}: the disk is full; nothing was left behind. Free some space, or write to "
+                "another disk"
+            ) from error
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise AccessError(f"{path}: no permission: {error.strerror}") from error
+        raise
+    finally:
+        temporary.unlink(missing_ok=True)

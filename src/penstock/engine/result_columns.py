@@ -1,0 +1,317 @@
+"""The columns of a result: in ascending order of the user's ids, and made when they are used.
+
+A run has arrays by vid. Putting them in order, and naming the vertices that they mention, is done
+for the part that is asked for: only who wants a whole array pays for one.
+"""
+
+from __future__ import annotations
+
+import operator
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from penstock.store.graph import Graph
+from penstock.types import NO_VERTEX, U32, Array
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: How many rows are worked on at a time: a row group of Parquet.
+PART_ROWS = 1 << 19
+
+_INT64 = np.dtype(np.int64)
+_OBJECT = np.dtype(object)
+
+
+def parts(length: int, rows: int = PART_ROWS) -> Iterator[tuple[int, int]]:
+    """Cut rows into parts: begin and end of each."""
+    return ((begin, min(begin + rows, length)) for begin in range(0, length, rows))
+
+
+class Ids(Protocol):
+    """The user's ids, ascending. The place of an id in this order is its rank."""
+
+    #: int64, uint64 or object (strings).
+    dtype: np.dtype[Any]
+
+    def __len__(self) -> int: ...
+
+    def whole(self) -> Array:
+        """All of them."""
+
+    def part(self, begin: int, end: int) -> Array:
+        """Those of some consecutive ranks."""
+
+    def take(self, ranks: Array) -> Array:
+        """Those of some ranks, as an array of its own."""
+
+    def rank(self, vertex: object) -> int | None:
+        """The rank of an id, if it is one of these."""
+
+    def arrow(self, begin: int, end: int) -> pa.Array:
+        """Those of some consecutive ranks, for Arrow."""
+
+
+class RangeIds:
+    """Ids that follow one another; they are not in memory."""
+
+    dtype = _INT64
+
+    def __init__(self, first: int, count: int) -> None:
+        self._range = range(first, first + count)
+
+    def __len__(self) -> int:
+        return len(self._range)
+
+    def whole(self) -> Array:
+        """All of them."""
+        return self.part(0, len(self))
+
+    def part(self, begin: int, end: int) -> Array:
+        """Those of some consecutive ranks."""
+        few = self._range[begin:end]
+        return np.arange(few.start, few.stop, dtype=np.int64)
+
+    def take(self, ranks: Array) -> Array:
+        """Those of some ranks."""
+        return ranks.astype(np.int64) + self._range.start
+
+    def rank(self, vertex: object) -> int | None:
+        """The rank of an id, if it is one of these."""
+        number = _whole_number(vertex)
+        if number is None or number not in self._range:
+            return None
+        return self._range.index(number)
+
+    def arrow(self, begin: int, end: int) -> pa.Array:
+        """Those of some consecutive ranks, for Arrow."""
+        return _arrow_array(self.part(begin, end), arrow_type(self.dtype))
+
+
+class ArrayIds:
+    """Ids in an array: numbers, or strings as objects."""
+
+    def __init__(self, array: Array) -> None:
+        self._array = _strings_as_objects(array)
+        self.dtype: np.dtype[Any] = self._array.dtype
+        if self._array.ndim != 1 or self.dtype.kind not in "iuO":
+            raise ValueError(f"ids are {self.dtype} {array.shape}; expected numbers or strings")
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def whole(self) -> Array:
+        """All of them."""
+        return self._array
+
+    def part(self, begin: int, end: int) -> Array:
+        """Those of some consecutive ranks."""
+        return self._array[begin:end]
+
+    def take(self, ranks: Array) -> Array:
+        """Those of some ranks."""
+        return np.asarray(self._array[ranks])
+
+    def rank(self, vertex: object) -> int | None:
+        """The rank of an id, if it is one of these."""
+        wanted = vertex if isinstance(vertex, str) else _whole_number(vertex)
+        if wanted is None or isinstance(wanted, str) != (self.dtype == _OBJECT):
+            return None
+        if not isinstance(wanted, str):
+            # Of another type it would be compared as a float, which is not exact.
+            limits = np.iinfo(self.dtype)
+            if not limits.min <= wanted <= limits.max:
+                return None
+        rank = int(np.searchsorted(self._array, np.array(wanted, self.dtype)))
+        return rank if rank < len(self) and self._array[rank] == wanted else None
+
+    def arrow(self, begin: int, end: int) -> pa.Array:
+        """Those of some consecutive ranks, for Arrow."""
+        return _arrow_array(self.part(begin, end), arrow_type(self.dtype))
+
+
+class StringIds:
+    """Ids in an Arrow file; only those that are asked for become objects."""
+
+    dtype = _OBJECT
+
+    def __init__(self, strings: pa.ChunkedArray) -> None:
+        self._strings = strings
+
+    def __len__(self) -> int:
+        return len(self._strings)
+
+    def whole(self) -> Array:
+        """All of them."""
+        return self.part(0, len(self))
+
+    def part(self, begin: int, end: int) -> Array:
+        """Those of some consecutive ranks."""
+        found: Array = self._strings.slice(begin, end - begin).to_numpy()
+        return found
+
+    def take(self, ranks: Array) -> Array:
+        """Those of some ranks."""
+        found: Array = self._strings.take(ranks).to_numpy()
+        return found
+
+    def rank(self, vertex: object) -> int | None:
+        """The rank of an id, if it is one of these."""
+        if not isinstance(vertex, str):
+            return None
+        rank = bisect_left(range(len(self)), vertex, key=lambda at: self._strings[at].as_py())
+        return rank if rank < len(self) and self._strings[rank].as_py() == vertex else None
+
+    def arrow(self, begin: int, end: int) -> pa.Array:
+        """Those of some consecutive ranks, for Arrow."""
+        return self._strings.slice(begin, end - begin).combine_chunks()
+
+
+def ids_of(graph: Graph) -> Ids:
+    """The ids of a graph, which itself is not held."""
+    spec = graph.catalog.ids
+    if spec.kind == "range":
+        return RangeIds(spec.first, graph.num_vertices)
+    if spec.kind == "string" and graph.path is not None and spec.file is not None:
+        import pyarrow as pa
+
+        with pa.memory_map(str(graph.path / spec.file)) as file, pa.ipc.open_file(file) as reader:
+            return StringIds(reader.read_all().column(0))
+    return ArrayIds(graph.ids)
+
+
+class Namer:
+    """Turns vids into the user's ids.
+
+    No vertex is -1 where ids are int64, else None (in an array of objects).
+    """
+
+    def __init__(self, ids: Ids, vid_of_rank: U32 | None) -> None:
+        self._ids = ids
+        self._vid_of_rank = vid_of_rank
+        self.dtype = _INT64 if ids.dtype == _INT64 else _OBJECT
+        #: What the names are when none is missing.
+        self.id_dtype = ids.dtype
+
+    @cached_property
+    def _rank_of_vid(self) -> U32 | None:
+        if self._vid_of_rank is None:
+            return None
+        ranks: U32 = np.empty(len(self._ids), np.uint32)
+        for begin, end in parts(len(self._ids)):
+            ranks[self._vid_of_rank[begin:end]] = np.arange(begin, end, dtype=np.uint32)
+        return ranks
+
+    def names(self, vids: U32) -> Array:
+        """The id of each vertex."""
+        there = vids != NO_VERTEX
+        ranks: Array = vids[there]
+        if self._rank_of_vid is not None:
+            ranks = self._rank_of_vid[ranks]
+        found: Array = np.full(len(vids), -1 if self.dtype == _INT64 else None, self.dtype)
+        found[there] = self._ids.take(ranks)
+        return found
+
+
+class Column:
+    """A column given in order of vids, or of ranks if ``vid_of_rank`` is None.
+
+    With ``namer`` it is a column of vids, to be shown as ids. A function is called when the column
+    is first used. An array that is given belongs to the column from then on.
+    """
+
+    def __init__(
+        self,
+        given: Array | Callable[[], Array],
+        length: int,
+        vid_of_rank: U32 | None = None,
+        namer: Namer | None = None,
+    ) -> None:
+        self._given: Array | Callable[[], Array] | None = given
+        self._length = length
+        self._vid_of_rank = vid_of_rank
+        self._namer = namer
+        self._whole: Array | None = None
+        if not callable(given):
+            self._source()
+
+    def _source(self) -> Array:
+        assert self._given is not None
+        if callable(self._given):
+            self._given = self._given()
+        array = self._given = _strings_as_objects(np.asarray(self._given))
+        if array.shape != (self._length,):
+            raise ValueError(f"a column has shape {array.shape}, expected ({self._length},)")
+        return array
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the entries."""
+        if self._whole is not None:
+            return self._whole.dtype
+        return self._source().dtype if self._namer is None else self._namer.dtype
+
+    def part(self, begin: int, end: int) -> Array:
+        """The entries of some consecutive ranks."""
+        if self._whole is not None:
+            return self._whole[begin:end]
+        order = self._vid_of_rank
+        source = self._source()
+        found: Array = source[begin:end] if order is None else source[order[begin:end]]
+        return found if self._namer is None else self._namer.names(found)
+
+    def whole(self) -> Array:
+        """All entries; from now on they are kept, instead of what they were made from."""
+        if self._whole is None:
+            if self._vid_of_rank is None and self._namer is None:
+                whole = self._source()
+            else:
+                whole = np.empty(self._length, self.dtype)
+                for begin, end in parts(self._length):
+                    whole[begin:end] = self.part(begin, end)
+            self._whole, self._given = whole, None
+        return self._whole
+
+    @cached_property
+    def arrow_type(self) -> pa.DataType:
+        """What the column is in Arrow."""
+        if self._namer is not None:
+            return arrow_type(self._namer.id_dtype)
+        if self.dtype != _OBJECT:
+            return arrow_type(self.dtype)
+        import pyarrow as pa
+
+        found = pa.infer_type(self.whole(), from_pandas=True)
+        return pa.large_string() if pa.types.is_null(found) else found
+
+    def arrow(self, begin: int, end: int) -> pa.Array:
+        """The entries of some consecutive ranks, for Arrow; None becomes null."""
+        return _arrow_array(self.part(begin, end), self.arrow_type)
+
+
+def arrow_type(dtype: np.dtype[Any]) -> pa.DataType:
+    """What Arrow calls a type; objects are strings."""
+    import pyarrow as pa
+
+    return pa.large_string() if dtype == _OBJECT else pa.from_numpy_dtype(dtype)
+
+
+def _arrow_array(array: Array, kind: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array(array, kind)
+
+
+def _strings_as_objects(array: Array) -> Array:
+    return array.astype(object) if array.dtype.kind in "UT" else array
+
+
+def _whole_number(value: object) -> int | None:
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None

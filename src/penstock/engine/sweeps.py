@@ -1,0 +1,325 @@
+"""One iteration of a program over the lists: pull, notify-pull, push.
+
+A list too long for a page is gathered page by page into accumulators of their own (*slots*), which
+are summed in the order of the pages: the cuts are the graph's, whoever works on them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.device.shape import Shape
+from penstock.engine.engine import Engine
+from penstock.engine.ranges import Range, ranges_of
+from penstock.engine.scratch import ScratchColumn
+from penstock.engine.state import State
+from penstock.jit import kernel
+from penstock.program import Program
+from penstock.store.page import LARGE
+from penstock.stream.lists import Piece
+from penstock.types import U8, U32, Array
+
+Params = tuple[Any, ...]
+#: What a kernel returns: how many vertices are active, and the totals.
+Rows = list[Any]
+
+#: Vertices whose values are handled together.
+SPAN = 1 << 16
+
+
+def spans(num_vertices: int) -> list[tuple[int, int]]:
+    """All vertices, in ranges."""
+    return [(a, min(a + SPAN, num_vertices)) for a in range(0, num_vertices, SPAN)]
+
+
+class Slots:
+    """Accumulators for pages that hold a part of a list."""
+
+    def __init__(self, table: Array, program: Program) -> None:
+        pages = np.flatnonzero(table["kind"] == LARGE)
+        self._slot = {int(page): k for k, page in enumerate(pages)}
+        self.sums = identities(program, len(pages))
+        firsts = np.flatnonzero(table["run"][pages] == 0).tolist()
+        vertices = table["first_vid"][pages]
+        #: Vertex, first slot, slot after the last.
+        self.runs = [
+            (int(vertices[a]), a, b) for a, b in zip(firsts, [*firsts[1:], len(pages)], strict=False)
+        ]
+
+    def __contains__(self, piece: Piece) -> bool:
+        return piece.page in self._slot
+
+    def at(self, piece: Piece) -> int:
+        """The vertex that accumulators would begin with for this piece to meet its own."""
+        return piece.begin - self._slot[piece.page]
+
+
+def identities(program: Program, count: int) -> tuple[Array, ...]:
+    """Accumulators to begin with."""
+    pairs = zip(program.identities, program.accumulators, strict=True)
+    return tuple(np.full(count, value, dtype) for value, dtype in pairs)
+
+
+class Sweeps:
+    """The three ways an iteration can go. Each returns what kernels returned, in order."""
+
+    def __init__(
+        self, engine: Engine, shape: Shape, kernels: Any, state: State, active: U8
+    ) -> None:
+        self._engine = engine
+        self._shape = shape
+        self._kernels = kernels
+        self._state = state
+        self._active = active
+        self._ranges: list[Range] | None = None
+        self._marks: U8 | None = None
+        self._sums: tuple[Array, ...] | None = None
+
+    # Pull
+
+    def pull(self, params: Params) -> Rows:
+        """Every vertex gathers."""
+        if self._ranges is None:
+            self._ranges = ranges_of(self._engine, self._shape)
+        rows = self._pull_whole(params) if len(self._ranges) == 1 else self._pull_ranges(params)
+        self._state.swap()
+        return rows
+
+    def _pull_whole(self, params: Params) -> Rows:
+        state, lists = self._state, self._engine.lists("in")
+        gathered = state.gathered(0, self._engine.num_vertices)
+        slots = Slots(lists.table, self._shape.program)
+
+        def work(stream: int, piece: Piece) -> Any:
+            base, local = state.local(self._shape.local, piece.begin, piece.end)
+            if piece in slots:
+                self._gather(stream, piece, 0, slots.at(piece), gathered, slots.sums, params)
+                return None
+            new = state.new_arrays(piece.begin, piece.end)
+            found = self._engine.timed_call(
+                stream, piece, self._kernels.pull, piece.block, piece.begin, piece.end,
+                base, 0, gathered, local, new, self._active, params,
+            )  # fmt: skip
+            state.store(piece.begin, new)
+            return found
+
+        rows = lists.scan(work)
+        return [*(row for row in rows if row is not None), *self._finish_slots(slots, params)]
+
+    def _gather(
+        self, stream: int, piece: Piece, low: int, at: int, gathered: Any, sums: Any, params: Params
+    ) -> None:
+        base, local = self._state.local(self._shape.local, piece.begin, piece.end)
+        self._engine.timed_call(
+            stream, piece, self._kernels.accumulate, piece.block, piece.begin, piece.end,
+            base, at, low, gathered, local, sums, params,
+        )  # fmt: skip
+
+    def _finish_slots(self, slots: Slots, params: Params) -> Rows:
+        rows = []
+        for vertex, first, stop in slots.runs:
+            self._kernels.merge(slots.sums, first, stop)
+            rows.append(self._finish(vertex, vertex + 1, vertex - first, slots.sums, params))
+        return rows
+
+    def _finish(self, begin: int, end: int, at: int, sums: Any, params: Params) -> Any:
+        base, local = self._state.local(self._shape.local, begin, end)
+        new = self._state.new_arrays(begin, end)
+        found = self._kernels.finish(begin, end, base, at, local, sums, new, self._active, params)
+        self._state.store(begin, new)
+        return found
+
+    def _pull_ranges(self, params: Params) -> Rows:
+        """Gather from one range of vertices after another, then apply."""
+        assert self._ranges is not None
+        engine, program = self._engine, self._shape.program
+        slots = Slots(self._ranges[0].lists.table, program)
+        sums = _Sums(engine, program, in_memory=self._state.in_memory)
+        for part in self._ranges:
+            gathered = self._state.gathered(part.low, part.high)
+
+            def work(
+                stream: int, piece: Piece, part: Range = part, gathered: Any = gathered
+            ) -> None:
+                inside = part.narrow(piece)
+                if piece in slots:
+                    at = slots.at(piece)
+                    self._gather(stream, inside, part.low, at, gathered, slots.sums, params)
+                    return
+                at, mine = sums.open(piece.begin, piece.end)
+                self._gather(stream, inside, part.low, at, gathered, mine, params)
+                sums.close(piece.begin, mine)
+
+            part.lists.scan(work)
+        for vertex, first, stop in slots.runs:
+            self._kernels.merge(slots.sums, first, stop)
+            sums.set(vertex, [values[first] for values in slots.sums])
+
+        def apply(stream: int, span: tuple[int, int]) -> Any:
+            at, mine = sums.open(*span)
+            with engine.metrics.timed("kernel", stream):
+                return self._finish(*span, at, mine, params)
+
+        return engine.workers.run(apply, spans(engine.num_vertices))
+
+    # Notify-pull
+
+    def notify_pull(self, frontier: U32, params: Params) -> Rows:
+        """Active vertices notify their out-neighbours, which gather."""
+        engine, state = self._engine, self._state
+        marks = self._marked()
+        touched = np.unique(engine.traverse(frontier, _notify, marks, direction="out"))
+        marks[touched] = 0
+        self._active[frontier] = 0
+        lists = engine.lists("in")
+        slots = Slots(lists.table, self._shape.program)
+        gathered = state.gathered(0, engine.num_vertices)
+        _, local = state.local(self._shape.local, 0, engine.num_vertices)
+        new = state.new_arrays(0, engine.num_vertices)
+
+        def work(stream: int, piece: Piece) -> Any:
+            if piece in slots:
+                self._gather(stream, piece, 0, slots.at(piece), gathered, slots.sums, params)
+                return None
+            return engine.timed_call(
+                stream, piece, self._kernels.pull_some, piece.block, piece.vertices,
+                0, 0, gathered, local, new, self._active, params,
+            )  # fmt: skip
+
+        rows = [row for row in lists.visit(touched, work) if row is not None]
+        if not lists.resident:
+            there = set(touched[np.isin(touched, [run[0] for run in slots.runs])].tolist())
+            slots.runs = [run for run in slots.runs if run[0] in there]
+            rows += self._finish_slots(slots, params)
+        state.commit(touched)
+        return rows
+
+    def _marked(self) -> U8:
+        if self._marks is None:
+            self._marks = self._engine.array("marks", np.uint8, 0)
+        return self._marks
+
+    # Push
+
+    def push(self, frontier: U32, params: Params) -> Rows:
+        """Active vertices add to the accumulators of their out-neighbours, which then apply.
+
+        A sum whose order matters goes over the lists in their order, one at a time.
+        """
+        engine, program, state = self._engine, self._shape.program, self._state
+        if self._sums is None:
+            pairs = zip(program.identities, program.accumulators, strict=True)
+            self._sums = tuple(
+                engine.array(f"sum {k}", dtype, value) for k, (value, dtype) in enumerate(pairs)
+            )
+        marks = self._marked()
+        n = engine.num_vertices
+        gathered = state.gathered(0, n)
+        _, of_dst = state.local(self._shape.of_dst, 0, n)
+        everything = program.activate is None or len(frontier) == n
+        if everything:
+            frontier = np.arange(n, dtype=np.uint32)
+        args = (gathered, of_dst, self._sums, marks, params)
+        if program.order_matters or len(program.accumulators) > 1:
+            touched = np.unique(self._push_in_order(frontier, args))
+        else:
+            touched = np.unique(engine.traverse(frontier, self._kernels.push, *args))
+        marks[touched] = 0
+        if program.activate is not None:
+            self._active[frontier] = 0
+        rows = self._apply_pushed(touched, params, everything=everything)
+        for values, identity in zip(self._sums, program.identities, strict=True):
+            values[touched] = identity
+        return rows
+
+    def _push_in_order(self, frontier: U32, args: Params) -> U32:
+        parts: list[U32] = []
+        lists = self._engine.lists("out")
+
+        def work(stream: int, piece: Piece) -> None:
+            a, b = np.searchsorted(frontier, [piece.begin, piece.end])
+            found: U32 = np.empty(len(piece.block.neighbours), np.uint32)
+            count = self._engine.timed_call(
+                stream, piece, self._kernels.push, piece.block, frontier[a:b], found, *args
+            )
+            parts.append(found[:count].copy())
+
+        lists.scan(work, ordered=True)
+        return np.concatenate([np.empty(0, np.uint32), *parts])
+
+    def _apply_pushed(self, touched: U32, params: Params, *, everything: bool) -> Rows:
+        engine, state, sums = self._engine, self._state, self._sums
+        n = engine.num_vertices
+        if everything and not self._shape.program.incremental:
+
+            def apply(stream: int, span: tuple[int, int]) -> Any:
+                with engine.metrics.timed("kernel", stream):
+                    return self._finish(*span, 0, sums, params)
+
+            rows = engine.workers.run(apply, spans(n))
+            state.swap()
+            return rows
+        _, local = state.local(self._shape.local, 0, n)
+        new = state.new_arrays(0, n)
+
+        def some(stream: int, part: U32) -> Any:
+            with engine.metrics.timed("kernel", stream):
+                return self._kernels.finish_some(part, 0, 0, local, sums, new, self._active, params)
+
+        parts = [touched[a : a + SPAN] for a in range(0, len(touched), SPAN)]
+        rows = engine.workers.run(some, parts)
+        state.commit(touched)
+        return rows
+
+
+@kernel
+def _notify(block, vertices, found, marks):  # type: ignore[no-untyped-def]
+    count = 0
+    first = np.uint64(block.first)
+    for w in vertices:
+        v = np.uint64(w) - first
+        for k in range(np.uint64(block.offsets[v]), np.uint64(block.offsets[v + np.uint64(1)])):
+            u = block.neighbours[k]
+            if marks[u] == 0:
+                marks[u] = 1
+                found[count] = u
+                count += 1
+    return count
+
+
+class _Sums:
+    """Accumulators of all vertices between the ranges of an iteration."""
+
+    def __init__(self, engine: Engine, program: Program, *, in_memory: bool) -> None:
+        n = engine.num_vertices
+        self._program = program
+        self._arrays: tuple[Array, ...] = ()
+        self._columns: list[ScratchColumn] = []
+        if in_memory:
+            self._arrays = identities(program, n)
+            return
+        folder = engine.scratch_folder()
+        self._columns = [ScratchColumn(folder, dtype, n) for dtype in program.accumulators]
+        for begin, end in spans(n):
+            for column, values in zip(self._columns, identities(program, end - begin), strict=True):
+                column.write(begin, values)
+
+    def open(self, begin: int, end: int) -> tuple[int, tuple[Array, ...]]:
+        """Accumulators of a range, and the vertex that they begin with."""
+        if self._arrays:
+            return 0, self._arrays
+        return begin, tuple(column.read(begin, end) for column in self._columns)
+
+    def close(self, begin: int, values: tuple[Array, ...]) -> None:
+        """Keep what was changed."""
+        for column, part in zip(self._columns, values, strict=False):
+            column.write(begin, part)
+
+    def set(self, vertex: int, values: list[Any]) -> None:
+        """Set the accumulators of one vertex."""
+        for array, value in zip(self._arrays, values, strict=False):
+            array[vertex] = value
+        for column, value in zip(self._columns, values, strict=False):
+            column.write(vertex, np.array([value], column.dtype))

@@ -1,0 +1,1 @@
+"""Pages through memory: budget, cache, reading, blocks. Knows bytes, not algorithms."""

@@ -1,0 +1,40 @@
+"""The byte budget: one object for a run, and the only place that says no."""
+
+from __future__ import annotations
+
+from penstock.config import format_bytes
+from penstock.errors import BudgetError
+
+
+class Budget:
+    """Bytes that a run may hold, and who holds them."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.holders: dict[str, int] = {}
+
+    @property
+    def used(self) -> int:
+        """Bytes that are taken."""
+        return sum(self.holders.values())
+
+    @property
+    def left(self) -> int:
+        """Bytes that nobody has taken."""
+        return self.limit - self.used
+
+    def take(self, size: int, holder: str) -> None:
+        """Take bytes, or raise a BudgetError that lists who has them."""
+        if size > self.left:
+            held = ", ".join(f"{name} {format_bytes(n)}" for name, n in self.holders.items())
+            raise BudgetError(
+                f"memory: {holder} needs {format_bytes(size)}, but only "
+                f"{format_bytes(max(self.left, 0))} of {format_bytes(self.limit)} are left"
+                f"{f' ({held})' if held else ''}; "
+                f"at least {format_bytes(self.used + size)} would do"
+            )
+        self.holders[holder] = self.holders.get(holder, 0) + size
+
+    def give_back(self, holder: str) -> None:
+        """Free everything that was taken under a name."""
+        self.holders.pop(holder, None)

@@ -1,0 +1,311 @@
+"""One direction of a graph as blocks: streamed page by page, or resident as a whole.
+
+Both kinds offer the same two ways to go over the lists: :meth:`scan` visits all of them,
+:meth:`visit` those of some vertices. ``work(stream, piece)`` is called on several threads at once;
+the results come back in the order of the pages, whatever the order they were visited in. Pieces
+depend on the graph alone, not on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from penstock.errors import OptionError
+from penstock.jit import kernel
+from penstock.metrics import Metrics
+from penstock.parallel import Turns, Workers
+from penstock.store.graph import Graph
+from penstock.store.layout import DECODE_ROOM
+from penstock.store.page import LARGE
+from penstock.stream.block import Block
+from penstock.stream.cache import PageCache
+from penstock.stream.order import pages_of, slices_of, visiting_order
+from penstock.stream.reader import PageReader
+from penstock.types import U8, U32, Array, Direction
+
+#: Edges in a piece of resident lists, at least (if they have so many).
+PIECE_EDGES = 1 << 17
+#: Edges in a part of a frontier over resident lists, at most (a longer list is a part by itself).
+PART_EDGES = 1 << 19
+
+
+class Piece(NamedTuple):
+    """Some lists: those of vertices ``begin`` to ``end``, or of ``vertices`` among them."""
+
+    page: int
+    block: Block
+    begin: int
+    end: int
+    vertices: U32 | None = None
+
+
+Work = Callable[[int, Piece], Any]
+
+
+class Lists(Protocol):
+    """One direction of a graph as blocks."""
+
+    #: Whether all of it is in memory, ready for kernels.
+    resident: bool
+    table: Array
+
+    def scan(self, work: Work, *, ordered: bool = False) -> list[Any]:
+        """Call ``work`` for every piece; ``ordered``: one at a time, in the order of the pages."""
+
+    def visit(self, vertices: U32, work: Work) -> list[Any]:
+        """Call ``work`` for pieces that hold these vertices (ascending, each once)."""
+
+
+def column_positions(graph: Graph, columns: Sequence[str]) -> tuple[str, ...]:
+    """The names, after checking that the edges have such columns."""
+    known = [column.name for column in graph.catalog.columns]
+    for name in columns:
+        if name not in known:
+            raise OptionError(
+                f"the edges have no column {name!r} (they have: {', '.join(known) or 'none'}); "
+                "build the graph with weights= or attributes="
+            )
+    return tuple(columns)
+
+
+def stream_buffer_bytes(table: Array, page_bytes: int) -> int:
+    """Bytes of the buffers of one stream."""
+    with_edges = table[table["num_edges"] > 0]
+    vertices = int(with_edges["num_vertices"].max(initial=0))
+    edges = int(with_edges["num_edges"].max(initial=0))
+    return page_bytes + 4 * (vertices + 1) + 4 * (edges + DECODE_ROOM)
+
+
+class _Stream:
+    """The buffers of one stream: a page, and the block that it is decoded into."""
+
+    def __init__(self, reader: PageReader, table: Array) -> None:
+        with_edges = table[table["num_edges"] > 0]
+        self.page: U8 = reader.new_buffer()
+        self.offsets: U32 = np.empty(int(with_edges["num_vertices"].max(initial=0)) + 1, np.uint32)
+        room = int(with_edges["num_edges"].max(initial=0)) + DECODE_ROOM
+        self.neighbours: U32 = np.empty(room, np.uint32)
+
+
+class StreamedLists:
+    """Pages go through K streams, each of which reads a page, decodes it and calls ``work``."""
+
+    resident = False
+
+    def __init__(
+        self,
+        graph: Graph,
+        direction: Direction,
+        columns: Sequence[str],
+        workers: Workers,
+        metrics: Metrics,
+        cache: PageCache,
+    ) -> None:
+        self.table = graph.page_table(direction)
+        self._columns = column_positions(graph, columns)
+        self._workers = workers
+        self._metrics = metrics
+        self._layout = graph.layout(direction)
+        self._reader = PageReader(graph, direction, cache)
+        self._cache = cache
+        self._streams = [_Stream(self._reader, self.table) for _ in range(workers.count)]
+        dtypes = {column.name: column.dtype for column in graph.catalog.columns}
+        self._no_columns = tuple(np.empty(0, dtypes[name]) for name in self._columns)
+        # Nobody writes to it, so the system never gives it memory of its own.
+        self._no_offsets: U32 = np.zeros(
+            int(self.table["num_vertices"].max(initial=0)) + 1, np.uint32
+        )
+
+    def close(self) -> None:
+        """Close the files and forget the cached pages."""
+        self._reader.close()
+        self._cache.clear()
+
+    def scan(self, work: Work, *, ordered: bool = False) -> list[Any]:
+        """See :class:`Lists`."""
+        pages = np.arange(len(self.table))
+        if not ordered:
+            return self._run(visiting_order(self.table, pages, self._cache), None, work)
+        turns = Turns()
+
+        def waiting(stream: int, piece: Piece) -> Any:
+            return turns.take(piece.page, lambda: work(stream, piece))
+
+        def one(stream: int, page: int) -> Any:
+            try:
+                return self._one(stream, page, None, waiting)
+            except BaseException:
+                turns.fail(page)
+                raise
+
+        return self._workers.run(one, range(len(pages)))
+
+    def visit(self, vertices: U32, work: Work) -> list[Any]:
+        """See :class:`Lists`."""
+        pages = visiting_order(self.table, pages_of(self.table, vertices), self._cache)
+        return self._run(pages, slices_of(self.table, pages, vertices), work)
+
+    def _run(self, pages: list[int], parts: list[U32] | None, work: Work) -> list[Any]:
+        def one(stream: int, position: int) -> Any:
+            part = None if parts is None else parts[position]
+            return self._one(stream, pages[position], part, work)
+
+        results = self._workers.run(one, range(len(pages)))
+        return [results[k] for k in np.argsort(pages, kind="stable").tolist()]
+
+    def _one(self, stream: int, page: int, vertices: U32 | None, work: Work) -> Any:
+        row = self.table[page]
+        begin, count = int(row["first_vid"]), int(row["num_vertices"])
+        if row["num_edges"] == 0:
+            empty: U32 = np.empty(0, np.uint32)
+            block = Block(begin, self._no_offsets[: count + 1], empty, self._no_columns)
+            return work(stream, Piece(page, block, begin, begin + count, vertices))
+        mine, counters = self._streams[stream], self._metrics.per_stream[stream]
+        data = self._reader.in_memory(page)
+        held = self._cache.acquire(page) if data is None else None
+        if data is None and held is None:
+            self._reader.read(page, mine.page, self._metrics, stream)
+            data = mine.page
+        else:
+            counters.cache_hits += 1
+            data = held if data is None else data
+        assert data is not None
+        try:
+            with self._metrics.timed("decode", stream, page):
+                block = self._decode(page, data, mine)
+            return work(stream, Piece(page, block, begin, begin + count, vertices))
+        finally:
+            if held is not None:
+                self._cache.release(page)
+            elif data is mine.page:
+                free = self._cache.offer(page, mine.page, None)
+                mine.page = self._reader.new_buffer() if free is None else free
+
+    def _decode(self, page: int, data: U8, mine: _Stream) -> Block:
+        header = self._reader.header(page, data)
+        found = self._layout.decode_into(data, header, mine.offsets, mine.neighbours)
+        return Block(
+            header.first_vid,
+            mine.offsets[: header.num_vertices + 1],
+            mine.neighbours[: header.num_edges],
+            tuple(found[name] for name in self._columns),
+        )
+
+
+class ResidentLists:
+    """A whole direction in memory, as one block. Pieces end where pages end."""
+
+    resident = True
+
+    def __init__(self, block: Block, table: Array, direction: Direction, workers: Workers) -> None:
+        self.block = block
+        self.table = table
+        self.direction = direction
+        self._workers = workers
+        self._pieces = _cut_pieces(block, table)
+
+    def with_blocks(self, blocks: Sequence[Block]) -> ResidentLists:
+        """The same pieces, each with another block."""
+        other = ResidentLists.__new__(ResidentLists)
+        other.block, other.table, other.direction = self.block, self.table, self.direction
+        other._workers = self._workers
+        other._pieces = [
+            piece._replace(block=block) for piece, block in zip(self._pieces, blocks, strict=True)
+        ]
+        return other
+
+    def scan(self, work: Work, *, ordered: bool = False) -> list[Any]:
+        """See :class:`Lists`."""
+        if ordered:
+            return [work(0, piece) for piece in self._pieces]
+        return self._workers.run(work, self._pieces)
+
+    def visit(self, vertices: U32, work: Work) -> list[Any]:
+        """See :class:`Lists`; the vertices may come in any order."""
+        if len(vertices) == 0:
+            return []
+        share = PART_EDGES if self._workers.count > 1 else 1 << 62
+        cuts = _cut_frontier(self.block.offsets, vertices, share, self._workers.count)
+        pieces = [
+            Piece(-1, self.block, 0, len(self.block.offsets) - 1, vertices[a:b])
+            for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)
+        ]
+        return self._workers.run(work, pieces)
+
+
+def _cut_pieces(block: Block, table: Array) -> list[Piece]:
+    """Neighbouring small pages together until they are worth a call; large pages each alone."""
+    pieces: list[Piece] = []
+    start, edges = 0, 0
+    kinds, counts = table["kind"].tolist(), table["num_edges"].tolist()
+    firsts, sizes = table["first_vid"].tolist(), table["num_vertices"].tolist()
+    for page, kind in enumerate(kinds):
+        if kind == LARGE:
+            where = table[page]["first_edge"].astype(block.offsets.dtype)
+            ends: Array = np.array([where, where + counts[page]], block.offsets.dtype)
+            part = Block(firsts[page], ends, block.neighbours, block.columns)
+            pieces.append(Piece(page, part, firsts[page], firsts[page] + 1))
+            start, edges = page + 1, 0
+            continue
+        edges += counts[page]
+        last = page + 1 == len(kinds) or kinds[page + 1] == LARGE
+        if edges >= PIECE_EDGES or last:
+            pieces.append(Piece(start, block, firsts[start], firsts[page] + sizes[page]))
+            start, edges = page + 1, 0
+    return pieces
+
+
+@kernel
+def _cut_frontier(offsets, vertices, most, parts):  # type: ignore[no-untyped-def]
+    """Where to cut a list of vertices so that parts have about equal numbers of edges: at least
+    8 parts for each thread if there is enough work for so many, none longer than ``most`` if it has
+    more than one vertex.
+    """
+    total = 0
+    for v in vertices:
+        total += np.int64(offsets[v + 1]) - np.int64(offsets[v])
+    share = min(most, max(total // (8 * parts), 2048))
+    cuts = [0]
+    edges = 0
+    for k in range(len(vertices)):
+        v = vertices[k]
+        edges += np.int64(offsets[v + 1]) - np.int64(offsets[v]) + 1
+        if edges >= share:
+            cuts.append(k + 1)
+            edges = 0
+    if cuts[-1] != len(vertices):
+        cuts.append(len(vertices))
+    return np.array(cuts)
+
+
+def load(streamed: StreamedLists, num_vertices: int, dtypes: Sequence[np.dtype[Any]]) -> Block:
+    """All lists of a direction as one block, read through its streams."""
+    total = int(streamed.table["num_edges"].sum(dtype=np.int64))
+    width = np.uint32 if total < 1 << 32 else np.uint64
+    offsets: Array = np.zeros(num_vertices + 1, width)
+    neighbours: U32 = np.empty(total, np.uint32)
+    columns = tuple(np.empty(total, dtype) for dtype in dtypes)
+
+    def take(stream: int, piece: Piece) -> None:
+        row = streamed.table[piece.page]
+        start = int(row["first_edge"])
+        stop = start + int(row["num_edges"])
+        neighbours[start:stop] = piece.block.neighbours
+        for whole, part in zip(columns, piece.block.columns, strict=True):
+            whole[start:stop] = part
+        ends = offsets[piece.begin + 1 : piece.end + 1]
+        if row["kind"] != LARGE or row["run"] == 0:
+            np.add(piece.block.offsets[1:], width(start), out=ends, casting="unsafe")
+
+    streamed.scan(take)
+    _finish_runs(streamed.table, offsets)
+    return Block(0, offsets, neighbours, columns)
+
+
+def _finish_runs(table: Array, offsets: Array) -> None:
+    """The end of the list of a vertex with several pages is where its last page ends."""
+    for row in table[table["kind"] == LARGE]:
+        offsets[int(row["first_vid"]) + 1] = int(row["first_edge"]) + int(row["num_edges"])

@@ -1,0 +1,68 @@
+"""Pages of one direction from wherever they are, checked."""
+
+from __future__ import annotations
+
+from penstock.metrics import Metrics
+from penstock.store.direct import page_buffer
+from penstock.store.graph import FilePages, Graph, MemoryPages
+from penstock.store.page import PageHeader, check_page
+from penstock.stream.cache import PageCache
+from penstock.types import U8, Direction
+
+
+class PageReader:
+    """Gets pages for streams: from the cache, from memory, or past the system's cache from disk.
+
+    What a page's header says is compared with its place each time; its checksum is computed when
+    the page comes from storage for the first time.
+    """
+
+    def __init__(self, graph: Graph, direction: Direction, cache: PageCache) -> None:
+        self._direction = graph.stored(direction)
+        self._layout = graph.layout(direction)
+        self._tag = graph.catalog.tag
+        source = graph.pages(direction)
+        self._memory = source if isinstance(source, MemoryPages) else None
+        self._files = source.direct() if isinstance(source, FilePages) else None
+        self._where = source.where
+        self.page_bytes = source.page_bytes
+        self.cache = cache
+        self._checked = bytearray(source.num_pages)
+
+    def close(self) -> None:
+        """Close the files."""
+        if self._files is not None:
+            self._files.close()
+
+    def read(self, page: int, buffer: U8, metrics: Metrics, stream: int) -> None:
+        """Fill a buffer from storage."""
+        assert self._files is not None
+        with metrics.timed("io", stream, page):
+            self._files.read_page(page, buffer)
+        counters = metrics.per_stream[stream]
+        counters.pages_read += 1
+        counters.bytes_read += len(buffer)
+
+    def in_memory(self, page: int) -> U8 | None:
+        """The page itself, if the graph is in memory."""
+        return None if self._memory is None else self._memory.page(page)
+
+    def header(self, page: int, data: U8) -> PageHeader:
+        """What the page says about itself, after checking that it is the right one, and whole."""
+        where = self._where(page)
+        if not self._checked[page]:
+            check_page(data, where)
+            self._checked[page] = 1
+        header = PageHeader.read(data, where)
+        header.check_place(
+            where,
+            layout=self._layout.code,
+            direction=self._direction,
+            tag=self._tag,
+            page_id=page,
+        )
+        return header
+
+    def new_buffer(self) -> U8:
+        """A buffer that a page can be read into."""
+        return page_buffer(self.page_bytes)
