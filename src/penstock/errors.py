@@ -70,3 +70,7 @@ class ProgramError(PenstockError, ValueError):
 
 class VerificationError(PenstockError, AssertionError):
     """A result does not have a property that it must have; the message says where."""
+
+
+class ConvergenceError(PenstockError, ArithmeticError):
+    """An iteration did not reach its tolerance."""

@@ -21,21 +21,20 @@ IPDPS 2018. Shiloach, Vishkin: "An O(log n) parallel connectivity algorithm", J.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
+from penstock.engine.engine import Engine
+from penstock.engine.recovery import Recovery
 from penstock.errors import VerificationError
 from penstock.jit import compare_and_swap, inlined, kernel
 from penstock.store.graph import Graph
 from penstock.types import U32, VID
 
-if TYPE_CHECKING:
-    from penstock.engine.engine import Engine
-
-#: Neighbours of each vertex that are linked before the largest component is looked for.
-ROUNDS = 2
-#: A component this large needs no further round.
+#: Bytes of state for each vertex.
+STATE_BYTES = 4
+#: A component with this share of the vertices is large enough to be left out.
 LARGE_SHARE = 0.75
 SAMPLES = 1024
 
@@ -43,34 +42,43 @@ SAMPLES = 1024
 def connected_components(engine: Engine) -> U32:
     """The smallest vertex number of each vertex's component."""
     labels: U32 = engine.array("labels", VID)
-    directions = engine.graph.directions
-    both = len(directions) == 2 or not engine.graph.directed
-    if both and all(engine.is_resident(direction) for direction in directions):
-        _afforest(engine, labels)
-    else:
-        engine.each(_number, labels)
-        with engine.step("link", active=len(labels)):
-            engine.scan(_link_lists, labels, -1, direction=directions[0])
-            engine.each(_compress, labels)
+    phases = _phases(engine)
+    with Recovery(engine, {"algorithm": "connected components", "phases": len(phases)}) as recovery:
+        saved = recovery.resume({"labels": labels})
+        for done in range(0 if saved is None else saved[0], len(phases)):
+            with engine.step(phase=phases[done].__name__.strip("_")):
+                phases[done](engine, labels)
+                engine.each(_compress, labels)
+            recovery.after(done + 1, {"labels": labels}, {})
     return labels
 
 
-def _afforest(engine: Engine, labels: U32) -> None:
-    directions = engine.graph.directions
-    largest, share = -1, 0.0
-    for position in range(ROUNDS):
-        if share >= LARGE_SHARE:
-            break
-        with engine.step(f"neighbour {position + 1}", active=len(labels)):
-            link = _adopt_first if position == 0 else _link_one
-            engine.scan(link, labels, position, direction=directions[0])
-            engine.each(_compress, labels)
-        largest, share = _largest(labels)
-    outside = round(len(labels) * (1 - share))
-    with engine.step("outside the largest", active=outside):
-        for direction in directions:
-            engine.scan(_link_lists, labels, largest, direction=direction)
-        engine.each(_compress, labels)
+def _phases(engine: Engine) -> list[Callable[[Engine, U32], None]]:
+    """What to do one after the other."""
+    graph = engine.graph
+    if engine.is_resident() and (not graph.directed or len(graph.directions) == 2):
+        return [_first_neighbours, _second_neighbours, _outside_the_largest]
+    return [_every_edge]
+
+
+def _every_edge(engine: Engine, labels: U32) -> None:
+    engine.each(_number, labels)
+    engine.scan(_link_lists, labels, -1, direction=engine.graph.directions[0])
+
+
+def _first_neighbours(engine: Engine, labels: U32) -> None:
+    engine.scan(_adopt_first, labels, direction=engine.graph.directions[0])
+
+
+def _second_neighbours(engine: Engine, labels: U32) -> None:
+    if _largest(labels)[1] < LARGE_SHARE:
+        engine.scan(_link_second, labels, direction=engine.graph.directions[0])
+
+
+def _outside_the_largest(engine: Engine, labels: U32) -> None:
+    largest, _ = _largest(labels)
+    for direction in engine.graph.directions:
+        engine.scan(_link_lists, labels, largest, direction=direction)
 
 
 def _largest(labels: U32) -> tuple[int, float]:
@@ -95,7 +103,9 @@ def verify(graph: Graph, labels: U32) -> None:
     wrong = np.flatnonzero((labels > vertices) | (labels[np.minimum(labels, vertices)] != labels))
     if len(wrong):
         v = wrong[0]
-        raise VerificationError(f"vertex {v} has label {labels[v]}, not the smallest of a component")
+        raise VerificationError(
+            f"vertex {v} has label {labels[v]}, not the smallest of a component"
+        )
     trees, components = vertices.copy(), len(vertices)
     for src, dst, _ in graph.iter_edges():
         split = np.flatnonzero(labels[src] != labels[dst])
@@ -118,7 +128,11 @@ def _number(begin, end, labels):  # type: ignore[no-untyped-def]
 
 @inlined
 def _link(labels, a, b):  # type: ignore[no-untyped-def]
-    """Join the trees of two labels."""
+    """Join the trees of two labels; on the way, vertices are hung one level higher.
+
+    Only roots are hung by compare-and-swap and only others by plain stores, each under an ancestor:
+    threads cannot undo what others did.
+    """
     while a != b:
         high, low = np.uint64(max(a, b)), np.uint64(min(a, b))
         above = labels[high]
@@ -129,10 +143,12 @@ def _link(labels, a, b):  # type: ignore[no-untyped-def]
             if above == high:
                 return
         a, b = labels[np.uint64(above)], labels[low]
+        if a != above:
+            labels[high] = a
 
 
 @kernel
-def _adopt_first(block, begin, end, labels, position):  # type: ignore[no-untyped-def]
+def _adopt_first(block, begin, end, labels):  # type: ignore[no-untyped-def]
     """Labels from nothing: each vertex has its own, or that of its first neighbour if smaller."""
     offsets, neighbours = block.offsets, block.neighbours
     first, one = np.uint64(block.first), np.uint64(1)
@@ -145,12 +161,12 @@ def _adopt_first(block, begin, end, labels, position):  # type: ignore[no-untype
 
 
 @kernel
-def _link_one(block, begin, end, labels, position):  # type: ignore[no-untyped-def]
-    """Link each vertex with its neighbour at one position of its list."""
+def _link_second(block, begin, end, labels):  # type: ignore[no-untyped-def]
+    """Link each vertex with its second neighbour."""
     offsets, neighbours = block.offsets, block.neighbours
     first, one = np.uint64(block.first), np.uint64(1)
     for v in range(np.uint64(begin), np.uint64(end)):
-        edge = np.uint64(offsets[v - first]) + np.uint64(position)
+        edge = np.uint64(offsets[v - first]) + one
         if edge < np.uint64(offsets[v - first + one]):
             _link(labels, labels[v], labels[neighbours[edge]])
 

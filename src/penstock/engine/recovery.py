@@ -44,11 +44,12 @@ class Recovery:
         """
         if self._checkpoint is None:
             return None
-        if not self._engine.options.resume:
-            self._checkpoint.clear()
-            return None
-        saved = self._checkpoint.load()
+        saved = self._checkpoint.load()  # refuses one of another run, which is not ours to remove
         if saved is None:
+            return None
+        if not self._engine.options.resume:
+            saved.close()
+            self._checkpoint.clear()
             return None
         try:
             for name, target in targets.items():

@@ -45,7 +45,8 @@ class Slots:
         vertices = table["first_vid"][pages]
         #: Vertex, first slot, slot after the last.
         self.runs = [
-            (int(vertices[a]), a, b) for a, b in zip(firsts, [*firsts[1:], len(pages)], strict=False)
+            (int(vertices[a]), a, b)
+            for a, b in zip(firsts, [*firsts[1:], len(pages)], strict=False)
         ]
 
     def __contains__(self, piece: Piece) -> bool:

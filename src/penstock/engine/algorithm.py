@@ -1,0 +1,204 @@
+"""What an algorithm is to the world outside: a function of a graph, with options and a result.
+
+An algorithm's file decorates its function with :func:`algorithm`. The function takes a
+:class:`Task` and its own parameters; users call it with a graph, the parameters, and the options
+that every algorithm has.
+"""
+
+from __future__ import annotations
+
+import inspect
+import resource
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from penstock.engine.engine import Engine
+from penstock.engine.execute import Outcome, execute
+from penstock.engine.options import OPTION_NAMES, RunOptions
+from penstock.engine.programs import Settings
+from penstock.engine.result import Result
+from penstock.engine.result_columns import ids_of
+from penstock.engine.trace import write_trace
+from penstock.errors import IdError
+from penstock.metrics import clock
+from penstock.program import Program
+from penstock.store.graph import Graph
+from penstock.types import Array, Direction
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What an algorithm needs and does on a graph, known before it runs."""
+
+    #: Bytes of state for each vertex, all in memory.
+    vertex_bytes: int
+    #: The lists it looks at.
+    directions: tuple[Direction, ...]
+    #: Expected passes over the lists; None: like a traversal, which sees each list about once.
+    passes: float
+    columns: tuple[str, ...] = ()
+    #: Bytes for each vertex that are read through neighbour ids.
+    gathered_bytes: int = 4
+    #: Whether the rest of the state may travel with the pages (vertex programs).
+    may_travel: bool = False
+    #: How many times longer an edge takes than one of a PageRank step.
+    work: float = 1.0
+
+
+@dataclass(slots=True)
+class Task:
+    """One call of an algorithm: the graph, the options, and what was counted."""
+
+    graph: Graph
+    options: RunOptions
+    engine: Engine | None = None
+    began: float = field(default_factory=clock)
+
+    def vid(self, vertex: object, name: str = "source") -> int:
+        """The number inside of a vertex that the user names."""
+        return vid_of(self.graph, vertex, name)
+
+    def open(self, cost: Cost) -> Engine:
+        """An engine for loops over the verbs."""
+        self.engine = Engine(
+            self.graph,
+            self.options,
+            directions=cost.directions,
+            columns=cost.columns,
+            state_bytes=cost.vertex_bytes * self.graph.num_vertices,
+        )
+        return self.engine
+
+    def execute(self, program: Program, settings: Settings) -> Outcome:
+        """Run a vertex program."""
+        outcome = execute(self.graph, program, settings, self.options)
+        self.engine = outcome.engine
+        return outcome
+
+    def stats(self, **more: Any) -> dict[str, Any]:
+        """What was counted, for the result."""
+        engine = self.engine
+        assert engine is not None
+        total = engine.metrics.total()
+        if self.options.trace is not None:
+            write_trace(self.options.trace, engine.metrics)
+        return {
+            "seconds": clock() - self.began,
+            "iterations": len(engine.metrics.rows),
+            "edges_traversed": total.edges_traversed,
+            "bytes_read": total.bytes_read,
+            "pages_read": total.pages_read,
+            "cache_hits": total.cache_hits,
+            "peak_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            "io_seconds": total.io_seconds,
+            "decode_seconds": total.decode_seconds,
+            "kernel_seconds": total.kernel_seconds,
+            "load_seconds": engine.load_seconds,
+            "threads": engine.threads,
+            "streams": engine.plan.streams,
+            "resident": engine.plan.resident,
+            "ranges": engine.plan.ranges,
+            "planned_memory": engine.plan.memory_bytes,
+            **more,
+        }
+
+    def result(self, name: str, values: Any, *, more: Mapping[str, Any], **columns: Any) -> Result:
+        """A result with a value for each vertex, from arrays by vid."""
+        assert self.engine is not None
+        return Result.from_vids(
+            self.graph,
+            name,
+            values,
+            stats=self.stats(**more),
+            iterations=self.engine.metrics.rows,
+            **columns,
+        )
+
+
+def vid_of(graph: Graph, vertex: object, name: str = "source") -> int:
+    """The number inside of a vertex that the user names."""
+    ids = ids_of(graph)
+    rank = ids.rank(vertex)
+    if rank is None:
+        raise IdError(f"{name}: there is no vertex {vertex!r} in the graph{_example(graph)}")
+    order = graph.vid_of_rank
+    return rank if order is None else int(order[rank])
+
+
+def _example(graph: Graph) -> str:
+    if graph.num_vertices == 0:
+        return "; it has no vertices"
+    few = ids_of(graph).take(np.array([0, graph.num_vertices - 1]))
+    return f" (its ids go from {few[0]!s} to {few[1]!s})"
+
+
+def vids_of(graph: Graph, vertices: Array, name: str) -> Array:
+    """The numbers inside of several vertices."""
+    return np.array([vid_of(graph, each, name) for each in vertices], np.uint32)
+
+
+class Algorithm:
+    """A function of a graph that users call; made by :func:`algorithm`."""
+
+    def __init__(
+        self,
+        function: Callable[..., Result],
+        cost: Callable[..., Cost],
+        verify: Callable[[Graph, Result], None],
+    ) -> None:
+        self.name = function.__name__
+        self._function = function
+        self._cost = cost
+        self.verify = verify
+        self.__doc__ = function.__doc__
+        self.__name__ = self.__qualname__ = self.name
+        self.__module__ = function.__module__
+        own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+        #: The algorithm's own parameters.
+        self.parameters = {parameter.name: parameter for parameter in own}
+        plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        self.__signature__ = inspect.Signature(
+            [
+                inspect.Parameter("graph", plain, annotation=Graph),
+                *(parameter.replace(kind=plain) for parameter in own),
+                *(
+                    inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
+                    for name in OPTION_NAMES
+                ),
+            ],
+            return_annotation=Result,
+        )
+
+    def __call__(self, graph: Graph, *args: Any, **kwargs: Any) -> Result:
+        """Run it; see the function's own help."""
+        bound = self.__signature__.bind(graph, *args, **kwargs)
+        given = dict(bound.arguments)
+        given.pop("graph")
+        own = {name: given.pop(name) for name in self.parameters if name in given}
+        result = self._function(Task(graph, RunOptions.of(**given)), **own)
+        result.stats |= {"algorithm": self.name, "parameters": own}
+        return result
+
+    def cost(self, graph: Graph, **own: Any) -> Cost:
+        """What it will need on a graph with these parameters."""
+        chosen = {
+            name: own.get(name, parameter.default) for name, parameter in self.parameters.items()
+        }
+        return self._cost(graph, **chosen)
+
+    def __repr__(self) -> str:
+        return f"<algorithm {self.name}{self.__signature__}>"
+
+
+def algorithm(
+    *, cost: Callable[..., Cost], verify: Callable[[Graph, Result], None]
+) -> Callable[[Callable[..., Result]], Algorithm]:
+    """Make an algorithm of a function ``(task, **parameters)``."""
+
+    def wrap(function: Callable[..., Result]) -> Algorithm:
+        return Algorithm(function, cost, verify)
+
+    return wrap

@@ -1,0 +1,101 @@
+"""A user's own program: :func:`run`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from penstock.engine.algorithm import Task, vids_of
+from penstock.engine.dispatch import Strategy
+from penstock.engine.options import RunOptions
+from penstock.engine.programs import Mode, Settings
+from penstock.engine.result import Result
+from penstock.errors import OptionError
+from penstock.program import Program
+from penstock.store.graph import Graph
+from penstock.types import Array
+
+
+def run(
+    graph: Graph,
+    program: Program,
+    *,
+    params: Mapping[str, Any] | None = None,
+    fields: Mapping[str, Any] | None = None,
+    start: Iterable[Any] | None = None,
+    max_iter: int = 100,
+    until: Callable[[Mapping[str, float]], bool] | None = None,
+    mode: Mode = "sync",
+    strategy: Strategy | str = "auto",
+    **options: Any,
+) -> Result:
+    """Run a vertex program on a graph of any size.
+
+    Parameters
+    ----------
+    graph
+        The graph. Values are gathered along in-edges; an undirected edge counts both ways.
+    program
+        A :class:`penstock.Program`.
+    params
+        Numbers that the functions read as ``p.<name>``. A total of the program may be among them:
+        its value before the first iteration.
+    fields
+        Arrays for the program's ``fixed`` fields, in ascending order of the user's ids.
+    start
+        Ids of the vertices that are active at first (programs with ``activate``); None: all.
+    max_iter
+        Iterations at most.
+    until
+        Called with the totals after each iteration; stops when it returns True.
+    mode
+        "sync": an iteration sees the values of the one before. "async": a page's new values are
+        seen at once.
+    strategy
+        "pull", "notify-pull", "push", or "auto": chosen before each iteration.
+    options
+        What every algorithm takes: memory, threads, streams, cache, checkpoint, ...
+
+    Returns
+    -------
+    Result
+        The first state field as values, the others as columns.
+    """
+    task = Task(graph, RunOptions.of(**options))
+    if max_iter < 0:
+        raise OptionError(f"max_iter: expected at least 0, got {max_iter}")
+    settings = Settings(
+        params=dict(params or {}),
+        max_iter=max_iter,
+        mode=mode,
+        strategy=strategy,  # type: ignore[arg-type]
+        until=until,
+        start=None if start is None else vids_of(graph, np.asarray(start), "start"),
+        fixed={name: _by_vid(graph, name, values) for name, values in (fields or {}).items()},
+    )
+    outcome = task.execute(program, settings)
+    first, *others = program.state
+    return task.result(
+        first,
+        outcome.values[first],
+        more={"converged": outcome.converged, "totals": outcome.totals},
+        columns={name: outcome.values[name] for name in others},
+    )
+
+
+def _by_vid(graph: Graph, name: str, values: Any) -> Array:
+    """An array in the order of the user's ids, in the order of the vertices inside."""
+    given = np.asarray(values)
+    if given.shape != (graph.num_vertices,):
+        raise OptionError(
+            f"fields: {name!r} has shape {given.shape}, expected ({graph.num_vertices},): a value "
+            "for each vertex, in ascending order of ids"
+        )
+    order = graph.vid_of_rank
+    if order is None:
+        return given
+    placed: Array = np.empty_like(given)
+    placed[order] = given
+    return placed

@@ -1,0 +1,43 @@
+"""The timeline of a run, in the format that Chrome's and Perfetto's viewers read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import AccessError
+from penstock.metrics import Metrics
+
+#: What the parts of a stream's work are called, as GStream's figure has them.
+NAMES = {"io": "read", "decode": "copy", "kernel": "kernel"}
+
+
+def trace_events(metrics: Metrics) -> list[dict[str, Any]]:
+    """One complete event for each read, copy and kernel; a row of the viewer for each stream."""
+    rows: list[dict[str, Any]] = [
+        {"name": "thread_name", "ph": "M", "pid": 1, "tid": k, "args": {"name": f"stream {k}"}}
+        for k in range(metrics.streams)
+    ]
+    for event in sorted(metrics.events, key=lambda each: each.begin):
+        rows.append(
+            {
+                "name": NAMES[event.what],
+                "ph": "X",
+                "pid": 1,
+                "tid": event.stream,
+                "ts": (event.begin - metrics.started) * 1e6,
+                "dur": (event.end - event.begin) * 1e6,
+                "args": {"page": event.page},
+            }
+        )
+    return rows
+
+
+def write_trace(path: Path, metrics: Metrics) -> None:
+    """Write the timeline as JSON."""
+    document = {"traceEvents": trace_events(metrics), "displayTimeUnit": "ms"}
+    try:
+        path.write_text(json.dumps(document))
+    except OSError as error:
+        raise AccessError(f"{path}: the trace cannot be written ({error.strerror})") from None
