@@ -15,10 +15,10 @@ from penstock.engine.algorithm import Cost, Task, algorithm
 from penstock.engine.result import Result
 from penstock.errors import OptionError, VerificationError
 from penstock.store.graph import Graph
+from penstock.store.mapped import PART, read_range
 from penstock.types import Array, Direction
 
 Kind = Literal["out", "in", "both"]
-_PART = 1 << 20
 
 
 def _cost(graph: Graph, direction: Kind) -> Cost:
@@ -70,8 +70,9 @@ def degree_distribution(task: Task, direction: Kind = "out") -> Result:
     columns = [graph.degrees(each) for each in _directions(graph, direction)]
     task.open(Cost(0, (), 0.0))
     total: Array = np.zeros(1, np.int64)
-    for begin in range(0, graph.num_vertices, _PART):
-        degrees = sum(column[begin : begin + _PART].astype(np.int64) for column in columns)
+    for begin in range(0, graph.num_vertices, PART):
+        end = min(begin + PART, graph.num_vertices)
+        degrees = sum(read_range(column, begin, end).astype(np.int64) for column in columns)
         counts = np.bincount(degrees)
         if len(counts) > len(total):
             counts, total = total, counts

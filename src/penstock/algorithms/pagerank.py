@@ -19,6 +19,7 @@ from penstock.engine.result import Result
 from penstock.errors import ConvergenceError, OptionError, VerificationError
 from penstock.program import Program
 from penstock.store.graph import Graph
+from penstock.store.mapped import iter_parts
 
 
 def _init(vertex, p):  # type: ignore[no-untyped-def]
@@ -141,7 +142,7 @@ def pagerank(
     graph = task.graph
     n = graph.num_vertices
     degrees = graph.degrees("out")
-    dangling = sum(int((degrees[a : a + (1 << 20)] == 0).sum()) for a in range(0, n, 1 << 20))
+    dangling = sum(int((part == 0).sum()) for _, part in iter_parts(degrees))
     settings = Settings(
         params={"alpha": float(alpha), "dangling": dangling / max(n, 1)},
         max_iter=max_iter if n else 0,
@@ -157,7 +158,7 @@ def pagerank(
             "tol, or tol=0 to take the ranks as they are"
         )
     ranks = outcome.values.pop("share")
-    for a in range(0, n, 1 << 20):
-        ranks[a : a + (1 << 20)] *= np.maximum(degrees[a : a + (1 << 20)], 1)
+    for begin, part in iter_parts(degrees):
+        ranks[begin : begin + len(part)] *= np.maximum(part, 1)
     change = outcome.totals["change"]
     return task.result("pagerank", ranks, more={"change": change, "converged": outcome.converged})

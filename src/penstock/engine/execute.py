@@ -110,8 +110,9 @@ def execute(graph: Graph, program: Program, settings: Settings, options: RunOpti
         kernels = make_kernels(shape, options.device)
         run = ProgramRun(engine, shape, kernels, settings)
         run.run(identity_of(shape, settings))
-        values = {name: run.state.values(name) for name in program.state}
-        return Outcome(values, run.iterations, run.converged, run.totals, engine)
+    # Page buffers are gone by now, so that there is room for the values as a whole.
+    values = {name: run.state.values(name) for name in program.state}
+    return Outcome(values, run.iterations, run.converged, run.totals, engine)
 
 
 def identity_of(shape: Shape, settings: Settings) -> dict[str, Any]:

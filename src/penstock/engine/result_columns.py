@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from penstock.store.graph import Graph
+from penstock.store.mapped import read_range
 from penstock.types import NO_VERTEX, U32, Array
 
 if TYPE_CHECKING:
@@ -203,7 +204,9 @@ class Namer:
             return None
         ranks: U32 = np.empty(len(self._ids), np.uint32)
         for begin, end in parts(len(self._ids)):
-            ranks[self._vid_of_rank[begin:end]] = np.arange(begin, end, dtype=np.uint32)
+            ranks[read_range(self._vid_of_rank, begin, end)] = np.arange(
+                begin, end, dtype=np.uint32
+            )
         return ranks
 
     def names(self, vids: U32) -> Array:
@@ -261,7 +264,7 @@ class Column:
             return self._whole[begin:end]
         order = self._vid_of_rank
         source = self._source()
-        found: Array = source[begin:end] if order is None else source[order[begin:end]]
+        found: Array = source[begin:end] if order is None else source[read_range(order, begin, end)]
         return found if self._namer is None else self._namer.names(found)
 
     def whole(self) -> Array:

@@ -12,6 +12,7 @@ import numpy as np
 
 from penstock.errors import AccessError, DiskSpaceError
 from penstock.store.direct import read_at
+from penstock.store.mapped import read_range
 from penstock.types import Array
 
 
@@ -64,8 +65,4 @@ class StoredArray:
 
     def read(self, begin: int, end: int) -> Array:
         """The values of vertices ``begin`` to ``end``."""
-        array = self._array
-        if not isinstance(array, np.memmap) or array.filename is None:
-            return array[begin:end]
-        place = array.offset + begin * self.dtype.itemsize
-        return np.fromfile(array.filename, self.dtype, end - begin, offset=place)
+        return read_range(self._array, begin, end)

@@ -13,6 +13,7 @@ from penstock.engine.scratch import ScratchColumn, StoredArray
 from penstock.errors import OptionError
 from penstock.program import VERTEX_FIELDS
 from penstock.store.graph import Graph
+from penstock.store.mapped import PART, iter_parts
 from penstock.types import Array
 
 Arrays = tuple[Array, ...]
@@ -24,7 +25,8 @@ def rank_of_vid(graph: Graph) -> Array:
     if order is None:
         return np.arange(graph.num_vertices, dtype=np.uint32)
     ranks: Array = np.empty(graph.num_vertices, np.uint32)
-    ranks[order] = np.arange(graph.num_vertices, dtype=np.uint32)
+    for begin, part in iter_parts(order):
+        ranks[part] = np.arange(begin, begin + len(part), dtype=np.uint32)
     return ranks
 
 
@@ -55,6 +57,8 @@ class State:
         for name in (*shape.program.fixed, *shape.vertex_fields):
             self._read_only[name] = self._given(graph, name, fixed)
         dtypes = shape.program.state_dtypes
+        #: Columns that are in a file and, because they are gathered, in memory too.
+        self._whole: dict[str, Array] = {}
         if self.in_memory:
             self.old: dict[str, Any] = {n: engine.array(n, d) for n, d in dtypes.items()}
             self.new = (
@@ -65,7 +69,6 @@ class State:
         n = graph.num_vertices
         self.old = {name: ScratchColumn(folder, d, n) for name, d in dtypes.items()}
         self.new = {name: ScratchColumn(folder, d, n) for name, d in dtypes.items()}
-        self._whole: dict[str, Array] = {}
         if engine.plan.state == "streamed":
             for name in shape.gathered:
                 self._whole[name] = engine.array(name, self._source(name).dtype)
@@ -81,7 +84,8 @@ class State:
         if not self.in_memory:
             return StoredArray(array if array.dtype == dtype else array.astype(dtype))
         whole = self._engine.array(name, dtype)
-        whole[:] = array
+        for begin, part in iter_parts(array):
+            whole[begin : begin + len(part)] = part
         return whole
 
     def _source(self, name: str) -> Any:
@@ -126,8 +130,8 @@ class State:
     def reload(self) -> None:
         """Bring what is gathered back into memory after its file has changed."""
         for name, whole in self._whole.items():
-            for begin in range(0, len(whole), 1 << 20):
-                end = min(begin + (1 << 20), len(whole))
+            for begin in range(0, len(whole), PART):
+                end = min(begin + PART, len(whole))
                 whole[begin:end] = self._source(name).read(begin, end)
 
     def commit(self, vertices: Array) -> None:
@@ -138,9 +142,11 @@ class State:
 
     def values(self, name: str) -> Array:
         """A field of all vertices."""
-        column = self.old[name]
-        if self.in_memory:
-            array: Array = column
-            return array
-        read: Array = column.read(0, column.length)
-        return read
+        column = self._whole.get(name, self.old[name])
+        if isinstance(column, np.ndarray):
+            return column
+        values: Array = np.empty(column.length, column.dtype)
+        for begin in range(0, column.length, PART):
+            end = min(begin + PART, column.length)
+            values[begin:end] = column.read(begin, end)
+        return values

@@ -8,7 +8,8 @@ depend on the graph alone, not on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -28,6 +29,8 @@ from penstock.types import U8, U32, Array, Direction
 
 #: Edges in a piece of resident lists, at least (if they have so many).
 PIECE_EDGES = 1 << 17
+#: Vertices in a piece, at most: their values may have to be fetched together.
+PIECE_VERTICES = 1 << 17
 #: Edges in a part of a frontier over resident lists, at most (a longer list is a part by itself).
 PART_EDGES = 1 << 19
 
@@ -43,6 +46,12 @@ class Piece(NamedTuple):
 
 
 Work = Callable[[int, Piece], Any]
+
+
+def split(piece: Piece) -> Iterator[Piece]:
+    """A piece in parts that have not too many vertices; pages of low degrees hold millions."""
+    for begin in range(piece.begin, piece.end, PIECE_VERTICES):
+        yield piece._replace(begin=begin, end=min(begin + PIECE_VERTICES, piece.end))
 
 
 class Lists(Protocol):
@@ -131,17 +140,17 @@ class StreamedLists:
             return self._run(visiting_order(self.table, pages, self._cache), None, work)
         turns = Turns()
 
-        def waiting(stream: int, piece: Piece) -> Any:
-            return turns.take(piece.page, lambda: work(stream, piece))
+        def one(stream: int, page: int) -> list[Any]:
+            def waiting(pieces: list[Piece]) -> list[Any]:
+                return turns.take(page, lambda: [work(stream, piece) for piece in pieces])
 
-        def one(stream: int, page: int) -> Any:
             try:
                 return self._one(stream, page, None, waiting)
             except BaseException:
                 turns.fail(page)
                 raise
 
-        return self._workers.run(one, range(len(pages)))
+        return list(chain.from_iterable(self._workers.run(one, range(len(pages)))))
 
     def visit(self, vertices: U32, work: Work) -> list[Any]:
         """See :class:`Lists`."""
@@ -149,20 +158,31 @@ class StreamedLists:
         return self._run(pages, slices_of(self.table, pages, vertices), work)
 
     def _run(self, pages: list[int], parts: list[U32] | None, work: Work) -> list[Any]:
-        def one(stream: int, position: int) -> Any:
+        def one(stream: int, position: int) -> list[Any]:
+            def each(pieces: list[Piece]) -> list[Any]:
+                return [work(stream, piece) for piece in pieces]
+
             part = None if parts is None else parts[position]
-            return self._one(stream, pages[position], part, work)
+            return self._one(stream, pages[position], part, each)
 
         results = self._workers.run(one, range(len(pages)))
-        return [results[k] for k in np.argsort(pages, kind="stable").tolist()]
+        in_order = np.argsort(pages, kind="stable").tolist()
+        return list(chain.from_iterable(results[k] for k in in_order))
 
-    def _one(self, stream: int, page: int, vertices: U32 | None, work: Work) -> Any:
+    def _one(
+        self,
+        stream: int,
+        page: int,
+        vertices: U32 | None,
+        each: Callable[[list[Piece]], list[Any]],
+    ) -> list[Any]:
+        """Read and decode a page, and have each of its pieces worked on."""
         row = self.table[page]
         begin, count = int(row["first_vid"]), int(row["num_vertices"])
         if row["num_edges"] == 0:
             empty: U32 = np.empty(0, np.uint32)
             block = Block(begin, self._no_offsets[: count + 1], empty, self._no_columns)
-            return work(stream, Piece(page, block, begin, begin + count, vertices))
+            return each(_pieces(Piece(page, block, begin, begin + count, vertices)))
         mine, counters = self._streams[stream], self._metrics.per_stream[stream]
         data = self._reader.in_memory(page)
         held = self._cache.acquire(page) if data is None else None
@@ -176,7 +196,7 @@ class StreamedLists:
         try:
             with self._metrics.timed("decode", stream, page):
                 block = self._decode(page, data, mine)
-            return work(stream, Piece(page, block, begin, begin + count, vertices))
+            return each(_pieces(Piece(page, block, begin, begin + count, vertices)))
         finally:
             if held is not None:
                 self._cache.release(page)
@@ -193,6 +213,10 @@ class StreamedLists:
             mine.neighbours[: header.num_edges],
             tuple(found[name] for name in self._columns),
         )
+
+
+def _pieces(piece: Piece) -> list[Piece]:
+    return list(split(piece)) if piece.vertices is None else [piece]
 
 
 class ResidentLists:
@@ -253,7 +277,7 @@ def _cut_pieces(block: Block, table: Array) -> list[Piece]:
         edges += counts[page]
         last = page + 1 == len(kinds) or kinds[page + 1] == LARGE
         if edges >= PIECE_EDGES or last:
-            pieces.append(Piece(start, block, firsts[start], firsts[page] + sizes[page]))
+            pieces += split(Piece(start, block, firsts[start], firsts[page] + sizes[page]))
             start, edges = page + 1, 0
     return pieces
 
@@ -290,15 +314,17 @@ def load(streamed: StreamedLists, num_vertices: int, dtypes: Sequence[np.dtype[A
     columns = tuple(np.empty(total, dtype) for dtype in dtypes)
 
     def take(stream: int, piece: Piece) -> None:
-        row = streamed.table[piece.page]
+        row, block = streamed.table[piece.page], piece.block
         start = int(row["first_edge"])
         stop = start + int(row["num_edges"])
-        neighbours[start:stop] = piece.block.neighbours
-        for whole, part in zip(columns, piece.block.columns, strict=True):
-            whole[start:stop] = part
-        ends = offsets[piece.begin + 1 : piece.end + 1]
+        if piece.begin == block.first:
+            neighbours[start:stop] = block.neighbours
+            for whole, part in zip(columns, block.columns, strict=True):
+                whole[start:stop] = part
         if row["kind"] != LARGE or row["run"] == 0:
-            np.add(piece.block.offsets[1:], width(start), out=ends, casting="unsafe")
+            inside = block.offsets[piece.begin - block.first + 1 : piece.end - block.first + 1]
+            ends = offsets[piece.begin + 1 : piece.end + 1]
+            np.add(inside, width(start), out=ends, casting="unsafe")
 
     streamed.scan(take)
     _finish_runs(streamed.table, offsets)

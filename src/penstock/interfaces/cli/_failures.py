@@ -18,9 +18,13 @@ _SIGNAL_WORDS = {
 }
 
 
+class StoppedError(Exception):
+    """A signal ended the work; the text says what was kept and how to go on."""
+
+
 def exit_code(error: BaseException, signum: int | None = None) -> int:
     """The exit code for an error; ``signum`` is the signal that caused it, if one did."""
-    if isinstance(error, KeyboardInterrupt) or signum is not None:
+    if isinstance(error, KeyboardInterrupt | StoppedError) or signum is not None:
         return 128 + (signum or signal.SIGINT)
     if isinstance(error, BudgetError | MemoryError):
         return OVER_BUDGET
@@ -36,7 +40,8 @@ def message(error: BaseException, code: int) -> str:
     """One readable line."""
     if code > 128:
         word = _SIGNAL_WORDS.get(signal.Signals(code - 128), "stopped")
-        return f"{word}; nothing unfinished was left behind"
+        kept = str(error) if isinstance(error, StoppedError) else "nothing unfinished was left behind"
+        return one_line(f"{word}; {kept}")
     if isinstance(error, PenstockError):
         text = str(error)
     elif hasattr(error, "format_message"):

@@ -20,11 +20,15 @@ LayoutName = Literal["banded", "slotted"]
 IdKind = Literal["int", "string"]
 OnBadLine = Literal["error", "skip"]
 GeneratorName = Literal["rmat", "uniform"]
+CachePolicy = Literal["keep", "lru", "mru", "lfu"]
+DeviceName = Literal["cpu", "reference"]
 
 _INPUT = "Reading the input"
 _GRAPH = "The graph"
 _PAGES = "Pages on disk"
 _WORK = "The work"
+_RESUMING = "Stopping and going on"
+_RESULT = "The result"
 #: What stands for `--weights` without a name.
 USUAL_WEIGHTS = "\0usual"
 
@@ -182,6 +186,101 @@ Stripe = Annotated[
         metavar="DIR",
         help="A further directory, best on another disk, to deal pages out to. Repeatable.",
         rich_help_panel=_PAGES,
+    ),
+]
+
+Streams = Annotated[
+    int | None,
+    typer.Option(
+        help="Pages on their way at once. Default: twice the threads, or fewer if memory is short.",
+        rich_help_panel=_WORK,
+    ),
+]
+Devices = Annotated[
+    DeviceName | None,
+    typer.Option(
+        help="Where kernels run; reference is plain Python, slow. Default: cpu.",
+        rich_help_panel=_WORK,
+    ),
+]
+Cache = Annotated[
+    CachePolicy | None,
+    typer.Option(
+        help="Which pages stay in memory if not all can: the first, or all but those that were "
+        "unused longest, used last, or used least. Default: keep.",
+        rich_help_panel=_WORK,
+    ),
+]
+CachePages = Annotated[
+    int | None,
+    typer.Option(
+        help="Pages that stay at most. Default: as many as memory allows.", rich_help_panel=_WORK
+    ),
+]
+NoLoad = Annotated[
+    bool,
+    typer.Option("--no-load", help="Stream the pages even if all fit.", rich_help_panel=_WORK),
+]
+RunTmpdir = Annotated[
+    Path | None,
+    typer.Option(
+        help="Where values go that do not fit memory. Default: beside the graph.",
+        rich_help_panel=_WORK,
+    ),
+]
+CheckpointFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint",
+        metavar="DIR",
+        help="Save the state here now and then, and when interrupted. Default, if one of the next "
+        "two is given: .GRAPH.ALGO.checkpoint beside the graph.",
+        rich_help_panel=_RESUMING,
+    ),
+]
+CheckpointEvery = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHEN",
+        help="Iterations (10) or time (30s, 5min, 1h) between checkpoints. Default: 1min.",
+        rich_help_panel=_RESUMING,
+    ),
+]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume",
+        help="Go on from the checkpoint, if there is one.",
+        rich_help_panel=_RESUMING,
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write all values to a file that ends in .parquet or .csv.",
+        rich_help_panel=_RESULT,
+    ),
+]
+Top = Annotated[
+    int, typer.Option(help="How many vertices to show.", min=0, rich_help_panel=_RESULT)
+]
+Iterations = Annotated[
+    bool,
+    typer.Option("--iterations", help="Show each iteration.", rich_help_panel=_RESULT),
+]
+Verify = Annotated[
+    bool,
+    typer.Option(
+        "--verify", help="Check the result by another method, in memory.", rich_help_panel=_RESULT
+    ),
+]
+Trace = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write the timeline of reads, copies and kernels, for Chrome's trace viewer.",
+        rich_help_panel=_RESULT,
     ),
 ]
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -54,7 +55,24 @@ def _silence() -> None:
 
 def show(text: str, data: dict[str, Any], *, as_json: bool) -> None:
     """Print the result of a command: the text, or the data as one JSON object."""
-    write_out((json.dumps(data) if as_json else text.rstrip("\n")) + "\n")
+    write_out((json.dumps(plain(data), allow_nan=False) if as_json else text.rstrip("\n")) + "\n")
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON can have it: what is not a finite number becomes null.
+
+    >>> plain({"ranks": (0.5, float("nan"), float("-inf"))})
+    {'ranks': [0.5, None, None]}
+    """
+    if isinstance(value, Mapping):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if hasattr(value, "tolist"):  # NumPy's arrays and numbers
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | None) else str(value)
 
 
 def table(rows: Sequence[Sequence[str]], *, indent: str = "  ") -> str:

@@ -21,7 +21,7 @@ from penstock.interfaces.cli._output import finish_output, tolerate_any_text
 from penstock.interfaces.cli._signals import stopping_cleanly
 
 #: The commands, each a file here with a function ``command``.
-COMMANDS = ("demo", "generate", "build", "info", "verify", "export")
+COMMANDS = ("demo", "generate", "build", "info", "verify", "export", "run")
 
 
 class LazyCommands(TyperGroup):

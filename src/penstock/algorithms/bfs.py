@@ -1,0 +1,1 @@
+def bfs(engine, source): raise NotImplementedError

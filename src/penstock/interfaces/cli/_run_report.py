@@ -1,0 +1,106 @@
+"""What a run tells afterwards: where it worked, what it counted, each iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from penstock.config import format_bytes
+from penstock.interfaces.cli._bars import format_amount
+from penstock.interfaces.cli._output import facts, table
+
+if TYPE_CHECKING:
+    from penstock.engine.result import Result
+    from penstock.store.graph import Graph
+
+
+def headline(algorithm: str, graph: Graph, stats: dict[str, Any]) -> str:
+    """What ran, on what, and where the edges were."""
+    kind = "directed" if graph.directed else "undirected"
+    name = "a graph in memory" if graph.path is None else graph.path
+    where = "edges in memory" if stats["resident"] else f"edges streamed, {stats['streams']} at once"
+    if stats.get("ranges", 1) > 1:
+        where += f", once for each of {stats['ranges']} ranges of vertices"
+    threads = f"{stats['threads']} thread{'s' * (stats['threads'] != 1)}"
+    return (
+        f"{algorithm} of {name}: {graph.num_vertices:,} vertices, {graph.num_edges:,} {kind} edges\n"
+        f"{threads}, {where}"
+    )
+
+
+def counted(stats: dict[str, Any]) -> str:
+    """The facts of a run, one a line."""
+    seconds, edges = stats["seconds"], stats["edges_traversed"]
+    pages, hits = stats["pages_read"], stats["cache_hits"]
+    loading = stats.get("load_seconds", 0)
+    pairs = [
+        ("seconds", f"{seconds:.3g}" + (f"  (loading edges {loading:.2g})" if loading else "")),
+        ("iterations", f"{stats['iterations']:,}{_ending(stats)}"),
+        ("edges traversed", f"{edges:,}{_rate(edges, seconds)}"),
+        ("bytes read", f"{format_bytes(stats['bytes_read'])}  ({pages:,} pages)"),
+        ("cache hits", f"{hits:,} of {hits + pages:,} pages" + _share(hits, hits + pages)),
+        ("peak memory", f"{format_bytes(stats['peak_memory'])}  (the whole process)"),
+        ("waiting for I/O", f"{stats['io_seconds']:.3g} s  (sum over streams)"),
+        ("in kernels", f"{stats['kernel_seconds']:.3g} s  (sum over streams)"),
+    ]
+    return facts(pairs)
+
+
+def _ending(stats: dict[str, Any]) -> str:
+    if "converged" not in stats:
+        return ""
+    return "  (converged)" if stats["converged"] else "  (not converged)"
+
+
+def _rate(edges: int, seconds: float) -> str:
+    return f"  ({format_amount(edges / seconds, 'edges')}/s)" if edges and seconds else ""
+
+
+def _share(part: int, whole: int) -> str:
+    return f"  ({part / whole:.0%})" if whole else ""
+
+
+#: Columns of the per-iteration table whose names or units would not be clear.
+_HEADS = {
+    "active_share": "active share",
+    "pages_read": "pages",
+    "bytes_read": "bytes",
+    "cache_hits": "hits",
+}
+
+
+def iterations_text(rows: Sequence[dict[str, Any]]) -> str:
+    """The per-iteration table; its columns are what the algorithm noted and what was counted."""
+    if not rows:
+        return ""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    names = [name for name in names if any(row.get(name) is not None for row in rows)]
+    cells = [[_HEADS.get(name, name.replace("_", " ")) for name in names]]
+    cells += [[_iteration_cell(name, row.get(name)) for name in names] for row in rows]
+    return "Iterations\n" + table(cells)
+
+
+def _iteration_cell(name: str, value: Any) -> str:
+    if value is None:
+        return "-"
+    if name == "active_share":
+        return f"{value:.1%}"
+    if name == "bytes_read":
+        return format_bytes(value)
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def report_data(
+    algorithm: str, graph: Graph, parameters: dict[str, Any], result: Result
+) -> dict[str, Any]:
+    """What ``--json`` prints of every run; numbers that are not finite become null."""
+    stats = {k: v for k, v in result.stats.items() if k not in ("algorithm", "parameters")}
+    return {
+        "algorithm": algorithm,
+        "graph": None if graph.path is None else str(graph.path),
+        "parameters": parameters,
+        "stats": stats,
+        "iterations": result.iterations,
+    }

@@ -1,0 +1,214 @@
+"""``penstock run``: an algorithm on a graph of any size, in the memory it is given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Set
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from penstock.errors import AccessError, InputNotFoundError, OptionError, TargetExistsError
+from penstock.interfaces.cli import _options as o
+from penstock.interfaces.cli._algorithm_options import own_options, own_values, summary
+from penstock.interfaces.cli._failures import StoppedError
+
+if TYPE_CHECKING:
+    from penstock.engine.result import Result
+
+_WRITERS = {".parquet": "to_parquet", ".csv": "to_csv"}
+
+
+class RunCommand(TyperCommand):
+    """Takes the options of the algorithm that is named, besides those of every run."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Find the algorithm, add its options, then read the line as usual."""
+        flags = {
+            name
+            for option in self.params
+            if getattr(option, "is_flag", False)
+            for name in (*option.opts, *option.secondary_opts)
+        }
+        name = first_word(args, flags | {"--help", "-h"})
+        self.own: list[Any] = []
+        if name is not None:
+            from penstock.algorithms import find
+
+            algorithm = find(name)
+            self.own = own_options(algorithm)
+            self.help = f"{summary(algorithm)}\n\nALGO is {algorithm.name}."
+        elif not set(args).isdisjoint(("--help", "-h")):
+            self.help = f"{self.help}\n\n\b\n{algorithms_text()}"
+        self.params = [*self.own, *self.params]
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Hand the algorithm's options over as one object."""
+        ctx.obj = {option.name: ctx.params.pop(option.name) for option in self.own}
+        return super().invoke(ctx)
+
+
+COMMAND_CLASS = RunCommand
+
+
+def first_word(args: list[str], flags: Set[str]) -> str | None:
+    """The first argument that is neither an option nor the value of one.
+
+    >>> first_word(["--json", "--top", "3", "bfs", "g"], {"--json"})
+    'bfs'
+    """
+    value_follows = False
+    for arg in args:
+        if value_follows:
+            value_follows = False
+        elif arg.startswith("-"):
+            value_follows = "=" not in arg and arg not in flags
+        else:
+            return arg
+    return None
+
+
+def algorithms_text() -> str:
+    """The algorithms, a line each."""
+    from penstock.algorithms import find, names
+
+    width = max(map(len, names()))
+    lines = [f"{name.ljust(width)}  {summary(find(name))}" for name in names()]
+    return "\n".join(["ALGO is one of these; `penstock run ALGO --help` shows its options.", *lines])
+
+
+def command(
+    context: typer.Context,
+    algorithm: Annotated[str, typer.Argument(metavar="ALGO", help="The algorithm.")],
+    graph: o.GraphPath,
+    out: o.Out = None,
+    top: o.Top = 10,
+    iterations: o.Iterations = False,
+    verify: o.Verify = False,
+    trace: o.Trace = None,
+    memory: o.Memory = None,
+    threads: o.Threads = None,
+    streams: o.Streams = None,
+    devices: o.Devices = None,
+    cache: o.Cache = None,
+    cache_pages: o.CachePages = None,
+    no_load: o.NoLoad = False,
+    tmpdir: o.RunTmpdir = None,
+    checkpoint: o.CheckpointFolder = None,
+    checkpoint_every: o.CheckpointEvery = None,
+    resume: o.Resume = False,
+    json: o.Json = False,
+    debug: o.Debug = False,
+) -> None:
+    """Run an algorithm on a graph of any size, in the memory it is given."""
+    write = writer_of(out)
+    for file in (out, trace):
+        check_place(file)
+    options = run_options(locals())
+
+    from penstock.algorithms import find
+    from penstock.interfaces.cli._bars import watching
+    from penstock.interfaces.cli._output import show
+    from penstock.interfaces.cli._run_report import report_data
+    from penstock.interfaces.cli._views import view
+    from penstock.store.graph import open_graph
+
+    opened, chosen = open_graph(graph), find(algorithm)
+    parameters = own_values(chosen, opened, context.obj)
+    with watching(kernels=True) as progress, saying_how_to_go_on(options["checkpoint"]):
+        if resume and not saved_state(options["checkpoint"]).exists():
+            progress.note(f"there is no checkpoint in {options['checkpoint']}: starting anew")
+        result = chosen(opened, **parameters, progress=progress, **options)
+    shown = view(chosen.name, result, top)
+    data = report_data(chosen.name, opened, parameters, result)
+    data |= {"top": shown.top, "summary": shown.summary, "out": None if out is None else str(out)}
+    if verify:
+        chosen.verify(opened, result)
+        data["verified"] = True
+    if out is not None:
+        getattr(result, write)(out)
+    text = "" if json else run_text(opened, result, shown.text, data, with_iterations=iterations)
+    show(text, data, as_json=json)
+
+
+def run_text(
+    graph: Any, result: Result, shown: str, data: dict[str, Any], *, with_iterations: bool
+) -> str:
+    """All of it for people."""
+    from penstock.interfaces.cli._run_report import counted, headline, iterations_text
+
+    table = iterations_text(result.iterations) if with_iterations else ""
+    parts = [headline(data["algorithm"], graph, result.stats), shown, table, counted(result.stats)]
+    last = []
+    if "verified" in data:
+        last.append("verified by another method")
+    if data["out"] is not None:
+        last.append(f"{data['out']}: {len(result):,} rows")
+    return "\n\n".join(part for part in [*parts, "\n".join(last)] if part)
+
+
+def run_options(given: dict[str, Any]) -> dict[str, Any]:
+    """From the command line's options to those that every algorithm takes."""
+    same = (
+        *("memory", "threads", "streams", "devices", "cache", "cache_pages", "trace", "tmpdir"),
+        *("checkpoint", "checkpoint_every", "resume"),
+    )
+    options = {name: given[name] for name in same}
+    if options["checkpoint"] is None and (options["resume"] or options["checkpoint_every"]):
+        options["checkpoint"] = default_checkpoint(given["graph"], given["algorithm"])
+    return {**options, "load": not given["no_load"]}
+
+
+def default_checkpoint(graph: Path, algorithm: str) -> Path:
+    """Where a run's state is saved if the user does not say.
+
+    >>> str(default_checkpoint(Path("/data/web.penstock"), "pagerank"))
+    '/data/.web.penstock.pagerank.checkpoint'
+    """
+    place = graph.absolute()
+    return place.parent / f".{place.name}.{algorithm.replace('-', '_')}.checkpoint"
+
+
+def writer_of(out: Path | None) -> str:
+    """The method of a result that writes such a file."""
+    if out is None:
+        return ""
+    if out.suffix.lower() not in _WRITERS:
+        raise OptionError(f"out: expected a name that ends in {' or '.join(_WRITERS)}, got {out}")
+    return _WRITERS[out.suffix.lower()]
+
+
+def check_place(file: Path | None) -> None:
+    """Refuse a file that could not be written, before there is anything to write."""
+    if file is None:
+        return
+    if not file.parent.is_dir():
+        raise InputNotFoundError(f"{file.parent}: no such directory to put {file.name} in")
+    if file.is_dir():
+        raise TargetExistsError(f"{file}: is a directory; choose another name")
+    if not os.access(file.parent, os.W_OK):
+        raise AccessError(f"{file.parent}: no permission to write {file.name} there")
+
+
+def saved_state(folder: Path) -> Path:
+    """The file of a checkpoint."""
+    from penstock.engine.checkpoint import FILE_NAME
+
+    return folder / FILE_NAME
+
+
+@contextmanager
+def saying_how_to_go_on(folder: Path | None) -> Iterator[None]:
+    """An interruption within it says how the run can be continued, if it can."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if folder is None or not saved_state(folder).exists():
+            raise
+        raise StoppedError(
+            f"the state is saved in {folder}; the same command with --resume goes on from there"
+        ) from None

@@ -1,0 +1,175 @@
+"""Small graphs with many pages, programs, and ways to run them, for the tests of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.engine.execute import Outcome, execute
+from penstock.engine.options import RunOptions
+from penstock.engine.programs import Settings
+from penstock.ingest import options as build_options
+from penstock.program import Program
+from penstock.store.graph import Graph
+
+PAGE = 4096
+#: Enough for everything that these tests do, if it may all be in memory.
+PLENTY = 1 << 28
+
+
+def edges(n: int = 3000, m: int = 9000, hubs: int = 2, seed: int = 1) -> tuple[Any, Any, Any]:
+    """Random edges with hubs (lists longer than a page, both ways), loops, and vertices without."""
+    rng = np.random.default_rng(seed)
+    src = rng.integers(0, n, m)
+    dst = rng.integers(0, n, m)
+    parts = [(src, dst)]
+    for hub in range(hubs):
+        spokes = rng.permutation(n)[: n * 9 // 10]
+        parts += [(np.full(len(spokes), 7 + hub), spokes), (spokes, np.full(len(spokes), 11 + hub))]
+    src, dst = (np.concatenate(each) for each in zip(*parts, strict=True))
+    keep = (src % 7 != 3) & (dst % 7 != 3)  # these have no edges
+    src, dst = src[keep], dst[keep]
+    weights = rng.integers(1, 20, len(src)).astype(np.int32)
+    return src, dst, weights
+
+
+def build(
+    path: Path | None, *, page: int = PAGE, weighted: bool = False, given: Any = None, **options: Any
+) -> Graph:
+    """A graph with pages smaller than users can have."""
+    src, dst, weights = edges() if given is None else given
+    arrays = (src, dst, weights) if weighted else (src, dst)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build_options, "MIN_PAGE_BYTES", page)
+        if path is None:
+            return ps.from_edges(*arrays, **options)
+        options.setdefault("memory", "256MB")
+        return ps.build(
+            arrays, path, weights=weighted, page_size=page, **options
+        )
+
+
+# Programs, as a user would write them
+
+
+def _rank_init(vertex, p):  # type: ignore[no-untyped-def]
+    return 1.0 / p.num_vertices
+
+
+def _rank_gather(src, edge, dst):  # type: ignore[no-untyped-def]
+    return src.rank / max(src.out_degree, 1)
+
+
+def _rank_apply(old, a, p):  # type: ignore[no-untyped-def]
+    return 0.15 / p.num_vertices + 0.85 * (a + p.lost / p.num_vertices)
+
+
+def _lost(new, old):  # type: ignore[no-untyped-def]
+    return new.rank if old.out_degree == 0 else 0.0
+
+
+def _change(new, old):  # type: ignore[no-untyped-def]
+    return abs(new.rank - old.rank)
+
+
+def rank_program(dtype: Any = np.float64) -> Program:
+    """PageRank whose gather divides, with totals that go into the next step."""
+    return Program(
+        state={"rank": dtype}, init=_rank_init, gather=_rank_gather, sum="add", identity=0.0,
+        apply=_rank_apply, totals={"lost": _lost, "change": _change}, name="ranks",
+    )  # fmt: skip
+
+
+def _label_init(vertex):  # type: ignore[no-untyped-def]
+    return vertex.index
+
+
+def _label_gather(src, edge, dst):  # type: ignore[no-untyped-def]
+    return src.label
+
+
+def _smaller(old, a):  # type: ignore[no-untyped-def]
+    return min(old.label, a)
+
+
+def _changed(new, old):  # type: ignore[no-untyped-def]
+    return new.label != old.label
+
+
+def label_program(**more: Any) -> Program:
+    """The smallest index that reaches a vertex."""
+    return Program(
+        state={"label": np.uint32}, init=_label_init, gather=_label_gather, sum="min",
+        identity=2**32 - 1, apply=_smaller, activate=_changed, accumulator=np.uint32,
+        **{"incremental": True, "name": "labels", **more},
+    )  # fmt: skip
+
+
+def _path_init(vertex, p):  # type: ignore[no-untyped-def]
+    return 0.0 if vertex.index == p.source else np.inf
+
+
+def _path_gather(src, edge, dst):  # type: ignore[no-untyped-def]
+    return src.distance + edge.weight
+
+
+def _nearer(old, a):  # type: ignore[no-untyped-def]
+    return min(old.distance, a)
+
+
+def _moved(new, old):  # type: ignore[no-untyped-def]
+    return new.distance < old.distance
+
+
+def path_program() -> Program:
+    """Shortest distances."""
+    return Program(
+        state={"distance": np.float64}, init=_path_init, gather=_path_gather, sum="min",
+        identity=np.inf, apply=_nearer, activate=_moved, incremental=True, name="paths",
+    )  # fmt: skip
+
+
+def _heat_init(vertex):  # type: ignore[no-untyped-def]
+    return 1.0 / (1.0 + vertex.index)
+
+
+def _heat_gather(src, edge, dst):  # type: ignore[no-untyped-def]
+    return src.heat * 0.001
+
+
+def _heat_apply(old, a):  # type: ignore[no-untyped-def]
+    return 0.5 * old.heat + a
+
+
+def _warm(new, old):  # type: ignore[no-untyped-def]
+    return abs(new.heat - old.heat) > 1e-9
+
+
+def heat_program() -> Program:
+    """Sums whose order matters, with vertices that fall asleep."""
+    return Program(
+        state={"heat": np.float64}, init=_heat_init, gather=_heat_gather, sum="add", identity=0.0,
+        apply=_heat_apply, activate=_warm, name="heat",
+    )  # fmt: skip
+
+
+def options(**given: Any) -> RunOptions:
+    """Options, without the least budget that users must give."""
+    return RunOptions(**{"memory": PLENTY, "threads": 2, **given})
+
+
+def run(graph: Graph, program: Program, *, how: Mapping[str, Any] | None = None, **given: Any) -> Outcome:
+    """Run a program; ``how`` are the options, the rest are settings."""
+    settings = Settings(**{"params": {}, "max_iter": 100, **given})
+    return execute(graph, program, settings, options(**(how or {})))
+
+
+def values(graph: Graph, program: Program, **given: Any) -> Any:
+    """The values of the first field."""
+    outcome = run(graph, program, **given)
+    return outcome.values[next(iter(program.state))]
