@@ -22,7 +22,7 @@ PAGE = 4096
 PLENTY = 1 << 28
 
 
-def edges(n: int = 3000, m: int = 9000, hubs: int = 2, seed: int = 1) -> tuple[Any, Any, Any]:
+def edges(n: int = 6000, m: int = 40000, hubs: int = 2, seed: int = 1) -> tuple[Any, Any, Any]:
     """Random edges with hubs (lists longer than a page, both ways), loops, and vertices without."""
     rng = np.random.default_rng(seed)
     src = rng.integers(0, n, m)
@@ -43,6 +43,8 @@ def build(
 ) -> Graph:
     """A graph with pages smaller than users can have."""
     src, dst, weights = edges() if given is None else given
+    if given is None:
+        options.setdefault("num_vertices", 9000)  # the last ones are alone
     arrays = (src, dst, weights) if weighted else (src, dst)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build_options, "MIN_PAGE_BYTES", page)
@@ -143,11 +145,11 @@ def _heat_gather(src, edge, dst):  # type: ignore[no-untyped-def]
 
 
 def _heat_apply(old, a):  # type: ignore[no-untyped-def]
-    return 0.5 * old.heat + a
+    return 0.1 / (1.0 + old.index) + a
 
 
 def _warm(new, old):  # type: ignore[no-untyped-def]
-    return abs(new.heat - old.heat) > 1e-9
+    return new.heat != old.heat
 
 
 def heat_program() -> Program:

@@ -56,7 +56,9 @@ class Workbench:
     @cached_property
     def striped(self) -> Graph:
         """The same graph over two stripes."""
-        return self._generate("striped.penstock", directed=True, stripes=[self.folder / "stripe"])
+        second = self.folder / "stripe"
+        second.mkdir()
+        return self._generate("striped.penstock", directed=True, stripes=[second])
 
     @cached_property
     def undirected(self) -> Graph:

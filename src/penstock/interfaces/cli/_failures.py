@@ -40,7 +40,8 @@ def message(error: BaseException, code: int) -> str:
     """One readable line."""
     if code > 128:
         word = _SIGNAL_WORDS.get(signal.Signals(code - 128), "stopped")
-        kept = str(error) if isinstance(error, StoppedError) else "nothing unfinished was left behind"
+        left = "nothing unfinished was left behind"
+        kept = str(error) if isinstance(error, StoppedError) else left
         return one_line(f"{word}; {kept}")
     if isinstance(error, PenstockError):
         text = str(error)

@@ -17,15 +17,19 @@ if TYPE_CHECKING:
 def headline(algorithm: str, graph: Graph, stats: dict[str, Any]) -> str:
     """What ran, on what, and where the edges were."""
     kind = "directed" if graph.directed else "undirected"
-    name = "a graph in memory" if graph.path is None else graph.path
-    where = "edges in memory" if stats["resident"] else f"edges streamed, {stats['streams']} at once"
-    if stats.get("ranges", 1) > 1:
-        where += f", once for each of {stats['ranges']} ranges of vertices"
+    size = f"{graph.num_vertices:,} vertices, {graph.num_edges:,} {kind} edges"
     threads = f"{stats['threads']} thread{'s' * (stats['threads'] != 1)}"
-    return (
-        f"{algorithm} of {name}: {graph.num_vertices:,} vertices, {graph.num_edges:,} {kind} edges\n"
-        f"{threads}, {where}"
-    )
+    return f"{algorithm} of {graph.path}: {size}\n{threads}, {_where(stats)}"
+
+
+def _where(stats: dict[str, Any]) -> str:
+    if not stats["edges_traversed"]:
+        return "no edges read"
+    if stats["resident"]:
+        return "edges in memory"
+    ranges = stats["ranges"]
+    passes = f", once for each of {ranges} ranges of vertices" if ranges > 1 else ""
+    return f"edges streamed, {stats['streams']} pages at a time{passes}"
 
 
 def counted(stats: dict[str, Any]) -> str:
@@ -99,7 +103,7 @@ def report_data(
     stats = {k: v for k, v in result.stats.items() if k not in ("algorithm", "parameters")}
     return {
         "algorithm": algorithm,
-        "graph": None if graph.path is None else str(graph.path),
+        "graph": str(graph.path),
         "parameters": parameters,
         "stats": stats,
         "iterations": result.iterations,

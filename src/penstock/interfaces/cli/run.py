@@ -40,7 +40,7 @@ class RunCommand(TyperCommand):
 
             algorithm = find(name)
             self.own = own_options(algorithm)
-            self.help = f"{summary(algorithm)}\n\nALGO is {algorithm.name}."
+            self.help = summary(algorithm)
         elif not set(args).isdisjoint(("--help", "-h")):
             self.help = f"{self.help}\n\n\b\n{algorithms_text()}"
         self.params = [*self.own, *self.params]
@@ -77,8 +77,9 @@ def algorithms_text() -> str:
     from penstock.algorithms import find, names
 
     width = max(map(len, names()))
+    first = "ALGO is one of these; `penstock run ALGO --help` shows its options."
     lines = [f"{name.ljust(width)}  {summary(find(name))}" for name in names()]
-    return "\n".join(["ALGO is one of these; `penstock run ALGO --help` shows its options.", *lines])
+    return "\n".join([first, *lines])
 
 
 def command(
