@@ -101,7 +101,9 @@ def pagerank_rows(folder: Path, binaries: Path, name: str) -> list[tuple[object,
     return [(name, "pagerank x 10", times[0], best, times[0] / best, f"relabelled {again:.3g}")]
 
 
-def traversal_rows(folder: Path, binaries: Path, name: str, sources: int) -> list[tuple[object, ...]]:
+def traversal_rows(
+    folder: Path, binaries: Path, name: str, sources: int
+) -> list[tuple[object, ...]]:
     path, graph = make(folder, binaries, name, weighted=False)
     degrees = np.asarray(graph.degrees("out"))
     by_id = graph.ids_by_vid()
