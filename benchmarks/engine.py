@@ -34,7 +34,7 @@ def gapbs(folder: Path, program: str, graph: Path, *options: str) -> float:
     return min(float(x) for x in re.findall(r"Trial Time:\s+([\d.]+)", shown))
 
 
-def make(folder: Path, binaries: Path, name: str, weighted: bool) -> tuple[Path, ps.Graph]:
+def make(folder: Path, binaries: Path, name: str, *, weighted: bool) -> tuple[Path, ps.Graph]:
     """A graph in GAPBS's format and in ours."""
     kind, scale = re.fullmatch(r"(kron|uniform)(\d+)", name).groups()  # type: ignore[union-attr]
     suffix = "wsg" if weighted else "sg"

@@ -193,7 +193,7 @@ def main() -> None:
                 found.get("iterations", "-"),
                 float(found.get("bytes_read", 0)) / 1e9,  # type: ignore[arg-type]
                 float(found.get("peak_memory", 0)) / 1e6,  # type: ignore[arg-type]
-            )  # fmt: skip
+            )
         )
     table(rows)
 

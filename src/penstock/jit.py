@@ -76,7 +76,8 @@ atomic_min: Any = _atomic_min
 @intrinsic
 def _compare_and_swap(typingctx, array, index, expected, value):  # type: ignore[no-untyped-def]
     """``array[index] = value`` if it is bit for bit ``expected``, atomically; gives the old, which
-    says whether it was. For a one-dimensional array of integers or floats.
+    says whether it was. For a one-dimensional array of integers or floats. Nothing before it is
+    seen to happen after it, or the other way round.
     """
     if not (isinstance(array, nbtypes.Array) and array.ndim == 1):
         return None
@@ -88,7 +89,7 @@ def _compare_and_swap(typingctx, array, index, expected, value):  # type: ignore
         word = ir.IntType(sig.return_type.bitwidth)
         pointer = builder.bitcast(builder.gep(view.data, [args[1]]), word.as_pointer())
         bits = [builder.bitcast(args[k], word) for k in (2, 3)]
-        seen = builder.cmpxchg(pointer, *bits, "monotonic", "monotonic")
+        seen = builder.cmpxchg(pointer, *bits, "seq_cst", "seq_cst")
         return builder.bitcast(builder.extract_value(seen, 0), element)
 
     return signature, codegen

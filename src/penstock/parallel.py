@@ -70,14 +70,22 @@ class Workers:
 
         if len(pieces) == 1:
             return [function(0, pieces[0])]
-        futures = [self._pool.submit(work, k) for k in range(min(self.count, len(pieces)))]
+        futures: list[Future[None]] = []
         try:
+            for k in range(min(self.count, len(pieces))):
+                futures.append(self._pool.submit(work, k))
             wait(futures)
         finally:
             stopped = True
             wait(futures)
         if errors:
-            raise min(errors, key=lambda each: each[0])[1]
+            earliest = min(errors, key=lambda each: each[0])[1]
+            # An error that its own traceback leads to would keep all that a run holds.
+            errors.clear()
+            try:
+                raise earliest
+            finally:
+                del earliest
         return results
 
     def close(self) -> None:

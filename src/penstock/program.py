@@ -24,6 +24,11 @@ VERTEX_FIELDS: Mapping[str, np.dtype[Any]] = MappingProxyType(
 STEP_VALUES = ("num_vertices", "iteration")
 
 _SUMS = ("add", "min", "max")
+#: What the fields of a vertex can be; accumulators too, but for bool.
+_DTYPES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32",
+    "float64",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -32,8 +37,11 @@ class Program:
 
     The functions are plain Python over numbers; they are compiled. ``src``, ``dst``, ``old``,
     ``new`` and ``vertex`` stand for a vertex: ``src.rank`` is its field ``rank``. ``edge.weight``
-    is an edge column. The optional last argument ``p`` gives parameters, totals of the step before,
-    ``p.num_vertices`` and ``p.iteration``.
+    is the weight of an edge, other columns have their own names. The optional last argument ``p``
+    gives parameters, totals of the step before, ``p.num_vertices`` and ``p.iteration``. Numbers,
+    ``math``, ``numpy`` and plain functions can be used from outside; numbers become part of the
+    compiled code, so what changes from run to run is better a parameter. Small unsigned integers
+    are int64 inside the functions.
 
     Parameters
     ----------
@@ -45,7 +53,8 @@ class Program:
     gather
         ``gather(src, edge, dst[, p])``: what an edge contributes, a number (or a tuple).
     sum
-        "add", "min", "max" or a function ``sum(a, b)``, associative and commutative.
+        "add", "min", "max" or a function ``sum(a, b)``, associative and commutative. Tuples need a
+        function.
     identity
         What ``sum`` begins with: a vertex without edges gets it. A tuple if gather gives tuples.
     apply
@@ -85,7 +94,7 @@ class Program:
             raise ProgramError(f"{self.name}: a program needs at least one state field")
         names = [*self.state, *self.fixed]
         for name in (*names, *self.totals):
-            if not name.isidentifier() or name.startswith("_"):
+            if not name.isidentifier() or name.startswith("_") or name in STEP_VALUES:
                 raise ProgramError(f"{self.name}: {name!r} cannot be the name of a field")
         clash = [name for name in names if name in VERTEX_FIELDS or names.count(name) > 1]
         if clash:
@@ -93,15 +102,41 @@ class Program:
                 f"{self.name}: the field name {clash[0]!r} is taken; "
                 f"every vertex has {', '.join(VERTEX_FIELDS)}"
             )
-        if isinstance(self.sum, str) and self.sum not in _SUMS:
+        if not callable(self.sum) and self.sum not in _SUMS:
             raise ProgramError(
                 f"{self.name}: sum: expected {', '.join(_SUMS)} or a function, got {self.sum!r}"
             )
-        if len(self.identities) != len(self.accumulators):
+        for name, dtype in (*self.state.items(), *self.fixed.items()):
+            self._check_dtype(f"field {name!r}", dtype, _DTYPES)
+        given = self.accumulator if isinstance(self.accumulator, tuple) else (self.accumulator,)
+        for dtype in given:
+            self._check_dtype("accumulator", dtype, _DTYPES[1:])
+        self._check_identity()
+
+    def _check_dtype(self, what: str, dtype: DTypeLike, allowed: tuple[str, ...]) -> None:
+        try:
+            name = np.dtype(dtype).name
+        except TypeError:
+            name = str(dtype)
+        if name not in allowed:
             raise ProgramError(
-                f"{self.name}: identity has {len(self.identities)} values, "
-                f"accumulator {len(self.accumulators)} dtypes"
+                f"{self.name}: {what}: expected one of {', '.join(allowed)}; got {name}"
             )
+
+    def _check_identity(self) -> None:
+        values, dtypes = self.identities, self.accumulators
+        if len(values) != len(dtypes):
+            raise ProgramError(
+                f"{self.name}: identity has {len(values)} values, accumulator {len(dtypes)} dtypes"
+            )
+        if len(dtypes) > 1 and not callable(self.sum):
+            raise ProgramError(
+                f"{self.name}: sum: {self.sum!r} is for single numbers; "
+                "tuples need a function sum(a, b)"
+            )
+        for value, dtype in zip(values, dtypes, strict=True):
+            if not _holds(dtype, value):
+                raise ProgramError(f"{self.name}: identity: {value!r} is no {dtype.name}")
 
     @property
     def state_dtypes(self) -> dict[str, np.dtype[Any]]:
@@ -141,3 +176,13 @@ class Program:
         if not isinstance(self.sum, str):
             return True
         return self.sum == "add" and any(dtype.kind == "f" for dtype in self.accumulators)
+
+
+def _holds(dtype: np.dtype[Any], value: Any) -> bool:
+    """Whether a dtype has this number."""
+    if not isinstance(value, bool | int | float | np.bool | np.integer | np.floating):
+        return False
+    if dtype.kind == "f":
+        return True
+    limits = np.iinfo(dtype)
+    return bool(limits.min <= value <= limits.max) and int(value) == value

@@ -47,9 +47,7 @@ def test_push_and_async_end_at_the_same_ranks(shape, directed):
     options = {"tol": 1e-12, "max_iter": 2000, "dtype": "float64"}
     pulled = ps.pagerank(mine, **options).values
     np.testing.assert_allclose(ps.pagerank(mine, strategy="push", **options).values, pulled)
-    np.testing.assert_allclose(
-        ps.pagerank(mine, mode="async", **options).values, pulled, atol=1e-9
-    )
+    np.testing.assert_allclose(ps.pagerank(mine, mode="async", **options).values, pulled, atol=1e-9)
 
 
 def test_exactly_so_many_iterations():

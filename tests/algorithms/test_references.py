@@ -21,7 +21,7 @@ def answer(path: Path) -> dict[int, float]:
     return {int(vertex): float(value) for vertex, value in rows}
 
 
-def example(name: str, directed: bool, tmp_path: Path) -> ps.Graph:
+def example(name: str, tmp_path: Path, *, directed: bool) -> ps.Graph:
     source = str(SHARED / "graphalytics" / "example" / f"{name}.e")
     return ps.build(source, tmp_path / "g.penstock", directed=directed, weights=True)
 
@@ -30,10 +30,7 @@ def example(name: str, directed: bool, tmp_path: Path) -> ps.Graph:
 def peers(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("p2p")
     source = str(SHARED / "p2p-31" / "p2p-31.e")
-    graph = ps.build(
-        source, folder / "g.penstock", directed=request.param, weights=True, page_size="16KiB"
-    )
-    return graph
+    return ps.build(source, folder / "g.penstock", directed=request.param, weights=True)
 
 
 def folder_of(graph: ps.Graph, name: str) -> dict[int, float]:
@@ -51,13 +48,15 @@ def check(result: ps.Result, expected: dict[int, float], unreached: float | None
 
 
 def same_partition(result: ps.Result, expected: dict[int, float]) -> None:
-    pairs = {(v, expected[i]) for i, v in zip(result.ids.tolist(), result.values.tolist())}
+    pairs = {
+        (v, expected[i]) for i, v in zip(result.ids.tolist(), result.values.tolist(), strict=True)
+    }
     assert len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
 
 
 @pytest.mark.parametrize(("name", "directed", "source"), EXAMPLES)
 def test_graphalytics_examples(name, directed, source, tmp_path):
-    graph = example(name, directed, tmp_path)
+    graph = example(name, tmp_path, directed=directed)
     folder = SHARED / "graphalytics" / "example"
     check(ps.pagerank(graph, tol=0, max_iter=2, dtype="float64"), answer(folder / f"{name}-PR"))
     check(ps.bfs(graph, source), answer(folder / f"{name}-BFS"), -1)

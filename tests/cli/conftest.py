@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import penstock as ps
 from penstock.interfaces.cli.main import run
 
 
@@ -62,4 +63,12 @@ def graph(cli: Callable[..., Outcome], edges: Path, tmp_path: Path) -> Path:
     path = tmp_path / "g.penstock"
     made = cli("build", edges, path, "--weights", "cost", "--attribute", "year")
     assert made.code == 0, made.err
+    return path
+
+
+@pytest.fixture(scope="session")
+def web(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A graph of several pages, for algorithms."""
+    path = tmp_path_factory.mktemp("web") / "web.penstock"
+    ps.generate("rmat", path, scale=14)
     return path

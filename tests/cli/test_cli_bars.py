@@ -46,6 +46,15 @@ def test_a_new_stage_ends_the_one_before(drawing):
     assert (two.description, two.finished, two.completed) == ("two", True, 7)
 
 
+def test_fewer_iterations_than_allowed_are_all_there_were(drawing):
+    bars = Bars(drawing)
+    bars.start("iterations", 100, "iterations")
+    bars.advance(7)
+    bars.finish()
+    (task,) = drawing.tasks
+    assert (task.finished, task.completed) == (True, 7)
+
+
 def test_advancing_before_a_stage_is_harmless(drawing):
     bars = Bars(drawing)
     bars.advance(1)

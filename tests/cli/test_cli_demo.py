@@ -23,6 +23,8 @@ def test_demo_shows_everything_and_leaves_nothing(cli, empty_tmp):
     assert shown.code == 0
     for words in ("1,024 vertices", "built", "verified", "0 problems", "Most edges", "->"):
         assert words in shown.out
+    for words in ("ranked", "searched", "Highest PageRank", "reached"):
+        assert words in shown.out
     assert "penstock build" in shown.out
     assert os.listdir(empty_tmp) == []
 
@@ -32,6 +34,9 @@ def test_demo_json(cli, empty_tmp):
     assert data["num_vertices"] == 1024
     assert data["verified"]["problems"] == 0
     assert data["path"] is None
+    assert len(data["pagerank"]["top"]) == 5
+    assert data["bfs"]["source"] == data["pagerank"]["top"][0][0]
+    assert data["bfs"]["levels"][0] == 1
 
 
 def test_demo_keeps_the_graph_if_asked(cli, tmp_path):

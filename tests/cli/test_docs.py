@@ -10,7 +10,10 @@ import pytest
 import typer
 
 import penstock
+from penstock.algorithms import find
+from penstock.algorithms import names as algorithm_names
 from penstock.ingest.formats import importers
+from penstock.interfaces.cli._algorithm_options import own_options
 from penstock.interfaces.cli.main import COMMANDS, app
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,8 +29,10 @@ def blocks(path: Path, language: str) -> list[str]:
 
 def options_of(command: str) -> set[str]:
     group = typer.main.get_command(app)
-    found = group.get_command(None, command)
-    names = {name for option in found.params for name in (*option.opts, *option.secondary_opts)}
+    params = list(group.get_command(None, command).params)
+    if command in ("run", "plan"):
+        params += [option for name in algorithm_names() for option in own_options(find(name))]
+    names = {name for option in params for name in (*option.opts, *option.secondary_opts)}
     return {name for name in names if name.startswith("--")}
 
 

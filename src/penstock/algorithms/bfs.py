@@ -23,71 +23,27 @@ Beamer, Asanovic, Patterson: "Direction-optimizing breadth-first search", SC 201
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.algorithms._vids import by_vid, vids_by_vid
+from penstock.engine.algorithm import Cost, Task, algorithm
 from penstock.engine.engine import Engine
 from penstock.engine.recovery import Recovery
+from penstock.engine.result import Result
 from penstock.errors import VerificationError
 from penstock.jit import atomic_min, inlined, kernel
 from penstock.store.graph import Graph
-from penstock.types import NO_VERTEX, U8, U32, VID, Array
+from penstock.types import NO_VERTEX, U8, U32, VID, Direction
 
 I32 = NDArray[np.int32]
 
-#: Bytes of state for each vertex: levels, parents, reached, and a frontier twice.
-STATE_BYTES = 17
+#: Bytes of state for each vertex: levels, parents, reached, degrees, and a frontier twice.
+STATE_BYTES = 21
 #: Bottom-up pays when the frontier's edges, times this, exceed the unexplored ones ...
 EARLY_EXIT = 15
 #: ... and, times this, the vertices, which it goes over one by one.
 LOOKS = 16
-
-
-class _Search:
-    """The arrays of a search, and what is known of its frontier."""
-
-    def __init__(self, engine: Engine) -> None:
-        graph = engine.graph
-        self.engine = engine
-        self.levels: I32 = engine.array("levels", np.int32, -1)
-        self.parents: U32 = engine.array("parents", VID, NO_VERTEX)
-        self.reached: U8 = engine.array("reached", np.uint8, 0)
-        self.degrees: U32 = np.asarray(graph.degrees("out"))
-        self.level = 0
-        self.can_pull = not graph.directed or "in" in graph.directions
-        self.sorted = graph.catalog.neighbour_order == "id"
-        #: Vertices of the frontier, or None if only ``levels`` says which they are.
-        self.frontier: U32 | None = None
-        self.count = 0
-        #: Edges of the frontier, and of vertices that are not reached.
-        self.edges = 0
-        self.unexplored = graph.catalog.directions[graph.stored("out")].num_edges
-
-
-def bfs(engine: Engine, source_vid: int) -> tuple[I32, U32]:
-    """The level and the parent of each vertex."""
-    search = _Search(engine)
-    saved_arrays = {"levels": search.levels, "parents": search.parents}
-    with Recovery(engine, {"algorithm": "bfs", "source": source_vid}) as recovery:
-        saved = recovery.resume(saved_arrays)
-        if saved is None:
-            _settle(search, np.array([source_vid], VID))
-            search.parents[source_vid] = source_vid
-        else:
-            search.level = saved[0]
-            _restore(search)
-        while search.count:
-            pull = search.can_pull and pulling_pays(
-                search.edges, search.unexplored, engine.num_vertices, resident=engine.is_resident()
-            )
-            mode = "bottom-up" if pull else "top-down"
-            with engine.step(level=search.level + 1, active=search.count, mode=mode):
-                search.level += 1
-                (_pull if pull else _push)(search)
-            recovery.after(search.level, saved_arrays, {})
-    return search.levels, search.parents
 
 
 def pulling_pays(edges: int, unexplored: int, num_vertices: int, *, resident: bool) -> bool:
@@ -97,6 +53,51 @@ def pulling_pays(edges: int, unexplored: int, num_vertices: int, *, resident: bo
     if not resident:
         return edges > unexplored
     return edges * EARLY_EXIT > unexplored and edges * LOOKS > num_vertices
+
+
+class _Search:
+    """The arrays of a search, and what is known of its frontier."""
+
+    def __init__(self, engine: Engine, *, can_pull: bool) -> None:
+        graph = engine.graph
+        self.engine = engine
+        self.can_pull = can_pull
+        self.levels: I32 = engine.array("levels", np.int32, -1)
+        self.parents: U32 = engine.array("parents", VID, NO_VERTEX)
+        self.reached: U8 = engine.array("reached", np.uint8, 0)
+        self.degrees: U32 = np.asarray(graph.degrees("out"))
+        self.in_order = graph.catalog.neighbour_order == "id"
+        self.level = 0
+        #: Vertices of the frontier, or None if only ``levels`` says which they are.
+        self.frontier: U32 | None = None
+        self.count = 0
+        #: Edges of the frontier, and of vertices that are not reached.
+        self.edges = 0
+        self.unexplored = graph.catalog.directions[graph.stored("out")].num_edges
+
+
+def search_levels(engine: Engine, source_vid: int, *, can_pull: bool) -> tuple[I32, U32]:
+    """The level and the parent of each vertex; ``can_pull``: there are in-lists to use."""
+    search = _Search(engine, can_pull=can_pull)
+    saved_arrays = {"levels": search.levels, "parents": search.parents}
+    engine.options.progress.start("levels", None, "levels")
+    with Recovery(engine, {"algorithm": "bfs", "source": source_vid}) as recovery:
+        saved = recovery.resume(saved_arrays)
+        if saved is None:
+            search.parents[source_vid] = source_vid
+            _settle(search, np.array([source_vid], VID))
+        else:
+            _restore(search, saved[0])
+        while search.count:
+            pull = search.can_pull and pulling_pays(
+                search.edges, search.unexplored, engine.num_vertices, resident=engine.is_resident()
+            )
+            mode = "bottom-up" if pull else "top-down"
+            with engine.step(mode=mode, active=search.count):
+                search.level += 1
+                (_pull if pull else _push)(search)
+            recovery.after(search.level, saved_arrays, {})
+    return search.levels, search.parents
 
 
 def _push(search: _Search) -> None:
@@ -125,7 +126,7 @@ def _pull(search: _Search) -> None:
     engine = search.engine
     args = (
         search.reached, search.levels, search.parents, search.degrees,
-        np.int32(search.level), search.sorted,
+        np.int32(search.level), search.in_order,
     )  # fmt: skip
     if engine.is_resident():
         rows = engine.scan(_look_up, *args, direction="in")
@@ -135,7 +136,7 @@ def _pull(search: _Search) -> None:
         search.unexplored -= search.edges
     else:
         found = engine.traverse(_where(search, -1), _look_up_some, *args, direction="in")
-        _settle(search, np.unique(found))
+        _settle(search, found)
 
 
 def _where(search: _Search, level: int) -> U32:
@@ -144,24 +145,27 @@ def _where(search: _Search, level: int) -> U32:
     return np.concatenate(parts)
 
 
-def _restore(search: _Search) -> None:
-    """After a resume: everything else from levels and parents."""
-    np.copyto(search.reached, np.where(search.levels < 0, 0, 1 + search.levels % 2))
-    reached = int(search.degrees[search.levels >= 0].sum(dtype=np.int64))
-    search.frontier = _where(search, search.level)
-    search.count = len(search.frontier)
-    search.edges = int(search.degrees[search.frontier].sum(dtype=np.int64))
-    search.unexplored -= reached
+def _restore(search: _Search, level: int) -> None:
+    """After a resume: everything else from the levels."""
+    search.level = level
+    rows = search.engine.each(
+        _recount, search.levels, search.reached, search.degrees, np.int32(level)
+    )
+    search.count, search.edges, explored = (sum(column) for column in zip(*rows, strict=True))
+    search.unexplored -= explored
 
 
-def verify(graph: Graph, source_vid: int, levels: Array, parents: U32) -> None:
-    """Raise unless levels and parents are right, edge by edge.
-
-    No edge leads down more than one level or out of what is reached, and the parent of a vertex is
-    the smallest of its neighbours that are one level above. Together these leave one answer.
+def verify(graph: Graph, result: Result) -> None:
+    """Look at every edge: none leads down more than one level or out of what is reached, and the
+    parent of a vertex is the smallest of its neighbours one level above. This leaves one answer.
     """
+    levels: I32 = by_vid(graph, result.values)
+    parents = vids_by_vid(graph, result.parents, levels >= 0)
     smallest: U32 = np.full(graph.num_vertices, NO_VERTEX, VID)
-    smallest[source_vid] = source_vid
+    sources = np.flatnonzero(levels == 0)
+    if len(sources) != 1 or graph.ids_by_vid()[sources[0]] != result.stats["parameters"]["source"]:
+        raise VerificationError("bfs: the source must be on level 0, and no other vertex")
+    smallest[sources] = sources
     for src, dst, _ in graph.iter_edges():
         for u, v in ((src, dst), (dst, src))[: 1 if graph.directed else 2]:
             above, below = levels[u], levels[v]
@@ -169,21 +173,58 @@ def verify(graph: Graph, source_vid: int, levels: Array, parents: U32) -> None:
             if wrong.any():
                 k = np.argmax(wrong)
                 raise VerificationError(
-                    f"bfs: an edge leads from vertex {u[k]} of level {above[k]} to vertex {v[k]} "
-                    f"of level {below[k]}"
+                    f"bfs: an edge leads from a vertex of level {above[k]} to one of level "
+                    f"{below[k]} (vertex numbers {u[k]} and {v[k]})"
                 )
             tree = (above >= 0) & (below == above + 1)
             np.minimum.at(smallest, v[tree], u[tree])
-    if levels[source_vid] != 0:
-        raise VerificationError(f"bfs: the source is on level {levels[source_vid]}, not 0")
-    wrong = (parents != smallest) | ((parents == NO_VERTEX) != (levels < 0))
-    wrong |= (levels == 0) & (np.arange(len(levels)) != source_vid)
+    wrong = (parents != smallest) | ((smallest == NO_VERTEX) != (levels < 0))
     if wrong.any():
-        v = np.argmax(wrong)
+        k = np.argmax(wrong)
         raise VerificationError(
-            f"bfs: vertex {v} of level {levels[v]} has parent {parents[v]}; its smallest neighbour "
-            f"one level above is {smallest[v]}"
+            f"bfs: vertex number {k} of level {levels[k]} has parent {parents[k]}; its smallest "
+            f"neighbour one level above is {smallest[k]}"
         )
+
+
+def _directions(graph: Graph) -> tuple[Direction, ...]:
+    return ("out", "in") if len(graph.directions) == 2 else ("out",)
+
+
+def _cost(graph: Graph, source: object) -> Cost:
+    return Cost(STATE_BYTES, _directions(graph), 1.0, gathered_bytes=1)
+
+
+@algorithm(cost=_cost, verify=verify)
+def bfs(task: Task, source: object) -> Result:
+    """Breadth-first search: how many edges each vertex is away from a source.
+
+    The values are levels, -1 for vertices that no path leads to; ``parents`` is a vertex one level
+    above each, the source for itself.
+
+    Parameters
+    ----------
+    graph
+        Directed or not. In-lists, if there are any and they fit memory, make it faster.
+    source
+        The id of the vertex to begin at.
+
+    Examples
+    --------
+    >>> import penstock as ps
+    >>> found = ps.bfs(ps.from_edges([0, 1, 0], [1, 2, 3]), 0)
+    >>> found.values.tolist(), found.parents.tolist()
+    ([0, 1, 2, 1], [0, 0, 1, 0])
+    """
+    graph = task.graph
+    source_vid = task.vid(source)
+    engine = task.open(_cost(graph, source))
+    can_pull = not graph.directed or (len(graph.directions) == 2 and engine.is_resident())
+    if graph.directed and not can_pull:
+        engine = task.open(Cost(STATE_BYTES, ("out",), 1.0, gathered_bytes=1))
+    with engine:
+        levels, parents = search_levels(engine, source_vid, can_pull=can_pull)
+    return task.result("level", levels, more={}, vid_columns={"parents": parents})
 
 
 @kernel
@@ -197,10 +238,10 @@ def _offer(block, vertices, found, reached, parents):  # type: ignore[no-untyped
         edge, end = np.uint64(offsets[u - first]), np.uint64(offsets[u - first + one])
         while edge < end:
             v = np.uint64(neighbours[edge])
-            if reached[v] == 0 and np.uint64(parents[v]) > u:
-                if atomic_min(parents, v, np.uint32(u)) == NO_VERTEX:
-                    found[count] = v
-                    count += one
+            better = reached[v] == 0 and np.uint64(parents[v]) > u
+            if better and atomic_min(parents, v, np.uint32(u)) == NO_VERTEX:
+                found[count] = v
+                count += one
             edge += one
     return count
 
@@ -218,66 +259,77 @@ def _mark(begin, end, found, reached, levels, degrees, code, level):  # type: ig
 
 
 @inlined
-def _adopt(neighbours, edge, end, whole, v, reached, levels, parents, level, in_order):  # type: ignore[no-untyped-def]
-    """Give an unreached vertex the smallest parent in its list; whether it had none before.
+def _adopt(block, vertices, begin, end, found, reached, levels, parents, degrees, level, in_order):  # type: ignore[no-untyped-def]
+    """Unreached vertices (those from ``begin`` to ``end``, or at these places of ``vertices``, if
+    there are any) take their smallest parent; how many found one, and how many edges they have.
 
-    With a part of a list (not ``whole``) others may be at work on other parts: then the level tells
-    whether the vertex was reached before, and the smallest parent wins.
+    A block of one vertex may be a part of its list, with others at work on other parts: then the
+    level tells whether the vertex was reached before, and the smallest parent wins.
     """
-    if (reached[v] != 0) if whole else (levels[v] >= 0 and levels[v] != level):
-        return False
-    above = np.uint8(2 - (level & 1))
-    parent = np.uint32(NO_VERTEX)
-    while edge < end:
-        u = neighbours[edge]
-        if reached[u] == above:
-            parent = min(parent, u)
-            if in_order:
-                break
-        edge += np.uint64(1)
-    if parent == NO_VERTEX:
-        return False
-    before = np.uint32(NO_VERTEX)
-    if whole:
-        parents[v] = parent
-    else:
-        before = atomic_min(parents, v, parent)
-    levels[v] = level
-    reached[v] = np.uint8(1 + (level & 1))
-    return before == NO_VERTEX
-
-
-@kernel
-def _look_up(block, begin, end, reached, levels, parents, degrees, level, in_order):  # type: ignore[no-untyped-def]
-    """Unreached vertices look for a parent; how many found one, and how many edges they have."""
     offsets, neighbours = block.offsets, block.neighbours
     first, one, whole = np.uint64(block.first), np.uint64(1), len(offsets) > 2
-    count, edges = 0, 0
-    for v in range(np.uint64(begin), np.uint64(end)):
+    above, mine = np.uint8(2 - (level & 1)), np.uint8(1 + (level & 1))
+    given = len(vertices) > 0
+    count, edges = np.uint64(0), 0
+    for i in range(np.uint64(begin), np.uint64(end)):
+        v = np.uint64(vertices[i]) if given else i
+        if (reached[v] != 0) if whole else (levels[v] >= 0 and levels[v] != level):
+            continue
         edge, stop = np.uint64(offsets[v - first]), np.uint64(offsets[v - first + one])
-        if _adopt(
-            neighbours, edge, stop, whole, v, reached, levels, parents, level, in_order
-        ):  # fmt: skip
-            count += 1
+        parent = np.uint32(NO_VERTEX)
+        while edge < stop:
+            u = neighbours[edge]
+            if reached[u] == above:
+                parent = min(parent, u)
+                if in_order:
+                    break
+            edge += one
+        if parent == NO_VERTEX:
+            continue
+        before = np.uint32(NO_VERTEX)
+        if whole:
+            parents[v] = parent
+        else:
+            before = atomic_min(parents, v, parent)
+        levels[v] = level
+        reached[v] = mine
+        if before == NO_VERTEX:
+            if given:
+                found[count] = v
+            count += one
             edges += np.int64(degrees[v])
     return count, edges
 
 
 @kernel
-def _look_up_some(block, vertices, found, reached, levels, parents, level, in_order):  # type: ignore[no-untyped-def]
-    """The same for some vertices, which are found if they found a parent."""
-    offsets, neighbours = block.offsets, block.neighbours
-    first, one, whole = np.uint64(block.first), np.uint64(1), len(offsets) > 2
-    count = np.uint64(0)
-    for i in range(np.uint64(len(vertices))):
-        v = np.uint64(vertices[i])
-        edge, stop = np.uint64(offsets[v - first]), np.uint64(offsets[v - first + one])
-        if _adopt(
-            neighbours, edge, stop, whole, v, reached, levels, parents, level, in_order
-        ):  # fmt: skip
-            found[count] = v
-            count += one
+def _look_up(block, begin, end, reached, levels, parents, degrees, level, in_order):  # type: ignore[no-untyped-def]
+    """Unreached vertices look for a parent; how many found one, and how many edges they have."""
+    none = np.empty(0, np.uint32)
+    return _adopt(block, none, begin, end, none, reached, levels, parents, degrees, level, in_order)
+
+
+@kernel
+def _look_up_some(block, vertices, found, reached, levels, parents, degrees, level, in_order):  # type: ignore[no-untyped-def]
+    """The same for some vertices; those that found a parent are found."""
+    count, _ = _adopt(
+        block, vertices, 0, len(vertices), found,
+        reached, levels, parents, degrees, level, in_order,
+    )  # fmt: skip
     return count
+
+
+@kernel
+def _recount(begin, end, levels, reached, degrees, level):  # type: ignore[no-untyped-def]
+    """Which vertices are reached; how many are of a level, their edges, and those of all."""
+    count, edges, explored = 0, 0, 0
+    for v in range(np.uint64(begin), np.uint64(end)):
+        if levels[v] >= 0:
+            reached[v] = 1 + (levels[v] & 1)
+            explored += np.int64(degrees[v])
+            if levels[v] == level:
+                count += 1
+                edges += np.int64(degrees[v])
+    return count, edges, explored
 
 
 @kernel

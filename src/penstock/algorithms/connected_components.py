@@ -1,6 +1,6 @@
 """Connected components; of a directed graph the weak ones.
 
-Returns, for each vertex, the smallest vertex number of its component (uint32).
+Returns, for each vertex, the smallest of the user's ids in its component.
 
 Method: hooking. ``labels[v]`` is a vertex of v's component not above v, so labels form trees whose
 roots point to themselves; linking an edge hangs the larger of two roots under the smaller by
@@ -25,40 +25,50 @@ from collections.abc import Callable
 
 import numpy as np
 
+from penstock.algorithms._vids import by_vid, vids_by_vid
+from penstock.engine.algorithm import Cost, Task, algorithm
 from penstock.engine.engine import Engine
 from penstock.engine.recovery import Recovery
+from penstock.engine.result import Result
 from penstock.errors import VerificationError
 from penstock.jit import compare_and_swap, inlined, kernel
 from penstock.store.graph import Graph
-from penstock.types import U32, VID
+from penstock.store.mapped import iter_parts
+from penstock.types import NO_VERTEX, U32, VID
 
-#: Bytes of state for each vertex.
-STATE_BYTES = 4
 #: A component with this share of the vertices is large enough to be left out.
 LARGE_SHARE = 0.75
 SAMPLES = 1024
 
 
-def connected_components(engine: Engine) -> U32:
+def label_components(engine: Engine) -> U32:
     """The smallest vertex number of each vertex's component."""
     labels: U32 = engine.array("labels", VID)
     phases = _phases(engine)
-    with Recovery(engine, {"algorithm": "connected components", "phases": len(phases)}) as recovery:
+    engine.options.progress.start("phases", len(phases), "phases")
+    with Recovery(engine, {"algorithm": "connected_components"}) as recovery:
         saved = recovery.resume({"labels": labels})
-        for done in range(0 if saved is None else saved[0], len(phases)):
-            with engine.step(phase=phases[done].__name__.strip("_")):
-                phases[done](engine, labels)
+        # A checkpoint may come from a run that had other phases.
+        last = None if saved is None else saved[1]["phase"]
+        begin = next((k + 1 for k, (name, _) in enumerate(phases) if name == last), 0)
+        for done, (name, phase) in enumerate(phases[begin:], begin + 1):
+            with engine.step(mode=name):
+                phase(engine, labels)
                 engine.each(_compress, labels)
-            recovery.after(done + 1, {"labels": labels}, {})
+            recovery.after(done, {"labels": labels}, {"phase": name})
     return labels
 
 
-def _phases(engine: Engine) -> list[Callable[[Engine, U32], None]]:
+def _phases(engine: Engine) -> list[tuple[str, Callable[[Engine, U32], None]]]:
     """What to do one after the other."""
     graph = engine.graph
     if engine.is_resident() and (not graph.directed or len(graph.directions) == 2):
-        return [_first_neighbours, _second_neighbours, _outside_the_largest]
-    return [_every_edge]
+        return [
+            ("first neighbours", _first_neighbours),
+            ("second neighbours", _second_neighbours),
+            ("outside the largest", _outside_the_largest),
+        ]
+    return [("every edge", _every_edge)]
 
 
 def _every_edge(engine: Engine, labels: U32) -> None:
@@ -91,33 +101,82 @@ def _largest(labels: U32) -> tuple[int, float]:
     return int(names[top]), float(counts[top] / len(sample))
 
 
-def verify(graph: Graph, labels: U32) -> None:
-    """Raise unless the labels are right, by a serial union-find over the edges.
+def smallest_ids(graph: Graph, labels: U32) -> U32:
+    """Labels that are any vertex of the component, turned into its vertex of the smallest id."""
+    order = graph.vid_of_rank
+    if order is None:
+        return labels
+    first: U32 = np.full(len(labels), NO_VERTEX, VID)
+    for _, part in iter_parts(order):
+        _name_first(part, labels, first)
+    for begin in range(0, len(labels), 1 << 20):
+        labels[begin : begin + (1 << 20)] = first[labels[begin : begin + (1 << 20)]]
+    return labels
 
-    No edge joins two labels, there are as many labels as components, and a label is a vertex of
-    its component with none below it.
+
+def verify(graph: Graph, result: Result) -> None:
+    """A serial union-find over the edges: no edge joins two labels, there are as many labels as
+    components, and a label is in its own component with no smaller id beside it.
     """
-    vertices = np.arange(graph.num_vertices, dtype=VID)
-    if len(labels) != len(vertices):
-        raise VerificationError(f"{len(labels):,} labels for {len(vertices):,} vertices")
-    wrong = np.flatnonzero((labels > vertices) | (labels[np.minimum(labels, vertices)] != labels))
+    n = graph.num_vertices
+    ids = result.ids
+    wrong = np.flatnonzero(result.values > ids)
     if len(wrong):
-        v = wrong[0]
+        k = wrong[0]
         raise VerificationError(
-            f"vertex {v} has label {labels[v]}, not the smallest of a component"
+            f"connected_components: vertex {ids[k]} has the label {result.values[k]}, which is not "
+            "the smallest id of a component that it is in"
         )
-    trees, components = vertices.copy(), len(vertices)
+    labels = vids_by_vid(graph, result.values, np.ones(n, bool))
+    trees, components = np.arange(n, dtype=VID), n
     for src, dst, _ in graph.iter_edges():
         split = np.flatnonzero(labels[src] != labels[dst])
         if len(split):
+            names = by_vid(graph, ids)
             u, v = src[split[0]], dst[split[0]]
             raise VerificationError(
-                f"edge {u} - {v} joins components labelled {labels[u]} and {labels[v]}"
+                f"connected_components: the edge {names[u]} - {names[v]} joins the components "
+                f"{names[labels[u]]} and {names[labels[v]]}"
             )
         components -= _unite(trees, src, dst)
-    found = int(np.count_nonzero(labels == vertices))
-    if found != components:
-        raise VerificationError(f"{found:,} labels, but {components:,} components")
+    own = int(np.count_nonzero(labels == np.arange(n)))
+    if own != components or len(np.unique(labels)) != components:
+        raise VerificationError(
+            f"connected_components: {len(np.unique(labels)):,} labels, {own:,} of them in their "
+            f"own component, but {components:,} components"
+        )
+
+
+def _cost(graph: Graph) -> Cost:
+    return Cost(12, graph.directions, 1.0)
+
+
+@algorithm(cost=_cost, verify=verify)
+def connected_components(task: Task) -> Result:
+    """Connected components; directions are ignored (weak components).
+
+    The values are the smallest id of each vertex's component.
+
+    Parameters
+    ----------
+    graph
+        Directed or not; the lists of one direction are enough.
+
+    Examples
+    --------
+    >>> import penstock as ps
+    >>> ps.connected_components(ps.from_edges([1, 3, 5], [2, 4, 4])).values.tolist()
+    [1, 1, 3, 3, 3]
+    """
+    graph = task.graph
+    engine = task.open(_cost(graph))
+    if not engine.is_resident():
+        engine = task.open(Cost(12, graph.directions[:1], 1.0))
+    with engine:
+        labels = label_components(engine)
+    return task.result(
+        "component", lambda: smallest_ids(graph, labels), more={}, values_are_vids=True
+    )
 
 
 @kernel
@@ -198,6 +257,15 @@ def _compress(begin, end, labels):  # type: ignore[no-untyped-def]
             label = above
             above = labels[label]
         labels[v] = label
+
+
+@kernel
+def _name_first(vertices, labels, first):  # type: ignore[no-untyped-def]
+    """The first vertex, in an order given part by part, that has each label."""
+    for v in vertices:
+        label = labels[v]
+        if first[label] == NO_VERTEX:
+            first[label] = v
 
 
 @kernel

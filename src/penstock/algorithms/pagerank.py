@@ -151,6 +151,10 @@ def pagerank(
         until=(lambda totals: totals["change"] < n * tol) if tol else None,
     )
     outcome = task.execute(program(np.dtype(dtype)), settings)
+    if np.isnan(outcome.totals["change"]):
+        raise ConvergenceError(
+            f"pagerank: after {outcome.iterations} iterations some ranks are not numbers (NaN)"
+        )
     if tol and n and not outcome.converged:
         raise ConvergenceError(
             f"pagerank: after {max_iter} iterations the ranks still change by "

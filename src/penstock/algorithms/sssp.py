@@ -33,27 +33,31 @@ from typing import Any
 
 import numpy as np
 
-from penstock.algorithms.bfs import bfs
-from penstock.engine.engine import Engine
+from penstock.algorithms import _stepping as kernels
+from penstock.algorithms._paths import find_parents, verify
+from penstock.algorithms.bfs import search_levels
+from penstock.engine.algorithm import Cost, Task, algorithm
+from penstock.engine.engine import Engine, Kernel
 from penstock.engine.recovery import Recovery
+from penstock.engine.result import Result
 from penstock.errors import InputError, OptionError
-from penstock.jit import compare_and_swap, inlined, kernel
 from penstock.store.graph import Graph
-from penstock.types import U8, U32, VID, Array
+from penstock.store.mapped import iter_parts
+from penstock.types import I64, U8, U32, VID, Array
 
-#: Bytes of state for each vertex.
-STATE_BYTES = 18
-#: Vertices of a group, whose nearest pending vertex is known: a step looks only at groups that have
-#: one near enough.
-GROUP = 256
+#: Bytes of state for each vertex, at most: float64 distances, pending, chosen, a frontier, degrees.
+STATE_BYTES = 21
 #: int32 distances and weights stay below, so that their sum is below :data:`NOT_REACHED`.
 HALF = 1 << 30
 NOT_REACHED = (1 << 31) - 1
 #: The smallest bound is the mean weight divided by this, the largest 2**(BOUNDS - 1) times that.
 FINENESS, BOUNDS = 128, 9
-#: The share of all edges that a step should not exceed, and vertices that are looked at to find
-#: out: one of so many.
-STEP_SHARE, STRIDE = 1 / 8, 16
+#: The share of all edges that a step should not exceed.
+STEP_SHARE = 1 / 8
+#: A frontier with fewer edges is thin.
+THIN_EDGES = 1 << 16
+#: Groups that are not worth more than one thread.
+FEW_GROUPS = 256
 #: Vertices whose weights are looked at for the mean.
 SAMPLES = 16
 #: The bound on a stream, in mean weights.
@@ -84,8 +88,10 @@ class _State:
         self.pending: U8 = engine.array("pending", np.uint8, 0)
         self.chosen: U32 = engine.array("chosen", VID)
         #: The smallest distance of a pending vertex in each group, or less.
-        self.nearest = np.full(-(-engine.num_vertices // GROUP), self.far, dtype)
+        self.nearest = np.full(-(-engine.num_vertices // kernels.GROUP), self.far, dtype)
         self.degrees: U32 = np.asarray(engine.graph.degrees("out"))
+        #: Whether the distances of a checkpoint were small enough.
+        self.fits = True
         self.dtype, self.length = np.dtype(np.float64), engine.num_vertices
 
     # Distances in a checkpoint
@@ -97,17 +103,13 @@ class _State:
 
     def write(self, begin: int, array: Array) -> None:
         """Take distances back."""
+        self.fits &= not ((array >= self.limit) & (array < np.inf)).any()
         self.distances[begin : begin + len(array)] = np.minimum(array, self.far)
 
 
-def sssp(engine: Engine, source_vid: int, delta: float | None = None) -> Array:
-    """The distance of each vertex from the source."""
-    if delta is not None and not 0 < delta < np.inf:
-        raise OptionError(f"delta: expected a positive number, got {delta}")
-    dtype = weight_dtype(engine.graph)
-    if dtype is None:
-        levels, _ = bfs(engine, source_vid)
-        return np.where(levels < 0, np.inf, levels)
+def shortest_distances(engine: Engine, source_vid: int, delta: float | None = None) -> Array:
+    """The distance of each vertex from the source, in a graph with weights."""
+    dtype = _weight_dtype(engine.graph)
     pace = _pace(engine, delta)
     if dtype.kind in "iu" and dtype.itemsize <= 4:
         distances = _attempt(engine, source_vid, np.dtype(np.int32), pace)
@@ -118,19 +120,21 @@ def sssp(engine: Engine, source_vid: int, delta: float | None = None) -> Array:
     return distances
 
 
-def weight_dtype(graph: Graph) -> np.dtype[Any] | None:
-    """The type of the weights, if there are any."""
-    columns = {column.name: column.dtype for column in graph.catalog.columns}
-    return None if graph.catalog.weight is None else columns[graph.catalog.weight]
+def _weight_dtype(graph: Graph) -> np.dtype[Any]:
+    return next(c.dtype for c in graph.catalog.columns if c.name == graph.catalog.weight)
 
 
 def _pace(engine: Engine, delta: float | None) -> Pace:
     if delta is not None:
         return Pace(float(delta))
-    with_edges = np.flatnonzero(engine.graph.degrees("out"))
+    candidates = [
+        begin + np.flatnonzero(part)[:: max(1, np.count_nonzero(part) // SAMPLES)]
+        for begin, part in iter_parts(engine.graph.degrees("out"))
+    ]
+    with_edges = np.concatenate([*candidates, np.empty(0, np.int64)])
     sample = with_edges[:: max(1, len(with_edges) // SAMPLES)].astype(VID)
     means = np.zeros(len(sample))
-    engine.traverse(sample, _mean_weights, sample, means)
+    engine.traverse(sample, kernels.mean_weights, sample, means)
     usable = means[(means > 0) & (means < np.inf)]
     mean = float(usable.mean()) if len(usable) else 1.0
     if not engine.is_resident():
@@ -149,7 +153,7 @@ def _attempt(engine: Engine, source_vid: int, dtype: np.dtype[Any], pace: Pace) 
     engine.free("chosen")
     if done and dtype.kind == "i":
         wide = engine.array("float distances", np.float64)
-        engine.each(_widen, distances, state.far, wide)
+        engine.each(kernels.widen, distances, state.far, wide)
         distances = wide
     engine.free("distances")
     return distances if done else None
@@ -158,24 +162,27 @@ def _attempt(engine: Engine, source_vid: int, dtype: np.dtype[Any], pace: Pace) 
 def _relax_all(engine: Engine, state: _State, source_vid: int, pace: Pace) -> bool:
     """Relax until nothing is pending; False if a distance or weight reaches the limit."""
     saved_arrays = {"distances": state, "pending": state.pending}
-    faults: U8 = np.zeros(1, np.uint8)
     with Recovery(engine, {"algorithm": "sssp", "source": source_vid}) as recovery:
         saved = recovery.resume(saved_arrays)
         if saved is None:
             state.distances[source_vid], state.pending[source_vid] = 0, 1
-        engine.each(_find_nearest, state.distances, state.pending, state.nearest, state.far)
+        if not state.fits:
+            return False
+        _each_group(engine, state, kernels.find_nearest, state.far)
         step = 0 if saved is None else saved[0]
         while (low := state.nearest.min(initial=state.far)) < state.far:
             if low >= state.limit:
                 return False
             bound = _bound(engine, state, low, pace)
             frontier = _take(engine, state, bound)
+            tally: I64 = np.zeros(2, np.int64)
             with engine.step(active=len(frontier), bound=float(bound)):
                 engine.traverse(
-                    frontier, _relax, state.distances, state.pending, state.nearest,
-                    state.limit, faults,
+                    frontier, kernels.relax, state.distances, state.pending, state.nearest,
+                    bound, state.limit, _spare(engine, state, frontier), tally,
                 )  # fmt: skip
-            if faults[0]:
+                engine.metrics.per_stream[0].edges_traversed += int(tally[1])
+            if tally[0]:
                 _refuse_bad_weights(engine.graph)
                 return False
             step += 1
@@ -191,21 +198,34 @@ def _bound(engine: Engine, state: _State, low: Any, pace: Pace) -> Any:
     bounds = np.clip(float(low) + widths, float(least), float(state.limit)).astype(dtype)
     if pace.bounds == 1:
         return bounds[0]
-    edges = sum(
-        engine.each(
-            _count_edges, state.distances, state.pending, state.nearest, state.degrees, bounds
-        )
-    )  # fmt: skip
-    within = np.cumsum(edges) * STRIDE <= pace.edges
+    rows = _each_group(engine, state, kernels.count_edges, state.degrees, bounds, below=bounds[-1])
+    within = np.cumsum(sum(rows)) * kernels.STRIDE <= pace.edges
     return bounds[max(0, int(np.count_nonzero(within)) - 1)]
 
 
 def _take(engine: Engine, state: _State, bound: Any) -> U32:
     """The pending vertices below the bound, ascending; they are pending no more."""
-    parts = engine.each(
-        _choose, state.distances, state.pending, state.nearest, bound, state.far, state.chosen
-    )
+    parts = _each_group(engine, state, kernels.choose, bound, state.far, state.chosen, below=bound)
     return np.concatenate([state.chosen[begin:end] for begin, end in parts])
+
+
+def _each_group(
+    engine: Engine, state: _State, kernel: Kernel, *args: Any, below: Any = None
+) -> list[Any]:
+    """Call a kernel for all groups; it has something to do in those with a vertex ``below``."""
+    arrays = (state.distances, state.pending, state.nearest)
+    if below is None or np.count_nonzero(state.nearest < below) > FEW_GROUPS:
+        return engine.each(kernel, kernels.GROUP, *arrays, *args)
+    return engine.each(kernel, 1, *arrays, *args, length=len(state.nearest))
+
+
+def _spare(engine: Engine, state: _State, frontier: U32) -> int:
+    """Edges that each call of a step may relax for vertices that come below the bound meanwhile:
+    where the frontier is thin this saves many steps, elsewhere distances would not be final.
+    """
+    if len(frontier) > THIN_EDGES or state.degrees[frontier].sum(dtype=np.int64) > THIN_EDGES:
+        return 0
+    return THIN_EDGES
 
 
 def _refuse_bad_weights(graph: Graph) -> None:
@@ -223,114 +243,48 @@ def _refuse_bad_weights(graph: Graph) -> None:
             )
 
 
-@inlined
-def _lower(array, index, value, seen):  # type: ignore[no-untyped-def]
-    """``array[index] = min(array[index], value)``, atomically; whether it was lowered. ``seen``:
-    what was there just now.
+def _cost(graph: Graph, source: object, delta: float | None) -> Cost:
+    columns = () if graph.catalog.weight is None else (graph.catalog.weight,)
+    return Cost(STATE_BYTES, ("out",), 1.2, columns=columns, gathered_bytes=4, work=2.0)
+
+
+@algorithm(cost=_cost, verify=verify)
+def sssp(task: Task, source: object, delta: float | None = None) -> Result:
+    """Shortest paths by weight from a source to every vertex.
+
+    The values are distances, inf for vertices that no path leads to; ``parents`` is the vertex
+    before each on a shortest path, the source for itself, and is worked out when it is first used.
+
+    Parameters
+    ----------
+    graph
+        Directed or not, with weights of 0 or more; without weights every edge counts 1.
+    source
+        The id of the vertex to begin at.
+    delta
+        How far beyond the nearest vertex a step looks; None chooses as it goes. The distances are
+        the same with any.
+
+    Examples
+    --------
+    >>> import penstock as ps
+    >>> found = ps.sssp(ps.from_edges([0, 0, 1], [1, 2, 2], [2.0, 9.0, 3.0]), 0)
+    >>> found.values.tolist(), found.parents.tolist()
+    ([0.0, 2.0, 5.0], [0, 0, 1])
     """
-    while value < seen:
-        found = compare_and_swap(array, index, seen, value)
-        if found == seen:
-            return True
-        seen = found
-    return False
+    if delta is not None and not 0 < delta < np.inf:
+        raise OptionError(f"delta: expected a number above 0, got {delta}")
+    graph, source_vid = task.graph, task.vid(source)
+    cost = _cost(graph, source, delta)
+    with task.open(cost) as engine:
+        if graph.catalog.weight is None:
+            levels, parents = search_levels(engine, source_vid, can_pull=not graph.directed)
+            distances = np.where(levels < 0, np.inf, levels)
+            return task.result("distance", distances, more={}, vid_columns={"parents": parents})
+        distances = shortest_distances(engine, source_vid, delta)
 
+    def parents_when_used() -> U32:
+        with Task(graph, task.options).open(cost) as another:
+            return find_parents(another, source_vid, distances)
 
-@kernel
-def _relax(block, vertices, found, distances, pending, nearest, limit, faults):  # type: ignore[no-untyped-def]
-    """Relax the edges of some vertices; nothing is found."""
-    offsets, neighbours, weights = block.offsets, block.neighbours, block.columns[0]
-    first, one, group = np.uint64(block.first), np.uint64(1), np.uint64(GROUP)
-    for i in range(np.uint64(len(vertices))):
-        u = np.uint64(vertices[i])
-        distance = distances[u]
-        edge, end = np.uint64(offsets[u - first]), np.uint64(offsets[u - first + one])
-        while edge < end:
-            v = np.uint64(neighbours[edge])
-            weight = weights[edge]
-            if not (weight >= 0 and weight <= limit):
-                faults[0] = 1
-            longer = distance + weight
-            seen = distances[v]
-            if longer < seen and _lower(distances, v, longer, seen):
-                pending[v] = 1
-                _lower(nearest, v // group, longer, nearest[v // group])
-            edge += one
-    return 0
-
-
-@inlined
-def _groups(begin, end, size):  # type: ignore[no-untyped-def]
-    """The groups that begin in a range of vertices."""
-    return np.uint64((begin + size - 1) // size), np.uint64((end + size - 1) // size)
-
-
-@kernel
-def _find_nearest(begin, end, distances, pending, nearest, far):  # type: ignore[no-untyped-def]
-    first, last = _groups(begin, end, GROUP)
-    count, size = np.uint64(len(distances)), np.uint64(GROUP)
-    for group in range(first, last):
-        least = far
-        for v in range(group * size, min(count, (group + np.uint64(1)) * size)):
-            if pending[v] and distances[v] < least:
-                least = distances[v]
-        nearest[group] = least
-
-
-@kernel
-def _count_edges(begin, end, distances, pending, nearest, degrees, bounds):  # type: ignore[no-untyped-def]
-    """For each bound, edges of a sample of the pending vertices between the last bound and it."""
-    first, last = _groups(begin, end, GROUP)
-    count, size = np.uint64(len(distances)), np.uint64(GROUP)
-    edges = np.zeros(len(bounds), np.int64)
-    farthest = bounds[-1]
-    for group in range(first, last):
-        if nearest[group] < farthest:
-            stop = min(count, (group + np.uint64(1)) * size)
-            for v in range(group * size, stop, np.uint64(STRIDE)):
-                if pending[v] and distances[v] < farthest:
-                    k = 0
-                    while distances[v] >= bounds[k]:
-                        k += 1
-                    edges[k] += degrees[v]
-    return edges
-
-
-@kernel
-def _choose(begin, end, distances, pending, nearest, bound, far, chosen):  # type: ignore[no-untyped-def]
-    """Write the pending vertices below the bound into their part of ``chosen``, which begins and
-    ends where the two numbers returned say.
-    """
-    first, last = _groups(begin, end, GROUP)
-    count, size = np.uint64(len(distances)), np.uint64(GROUP)
-    start = at = first * size
-    for group in range(first, last):
-        if nearest[group] < bound:
-            least = far
-            for v in range(group * size, min(count, (group + np.uint64(1)) * size)):
-                waits, distance = pending[v], distances[v]
-                taken = np.uint8(waits & (distance < bound))
-                chosen[at] = v
-                at += np.uint64(taken)
-                pending[v] = waits - taken
-                least = min(least, distance if waits > taken else far)
-            nearest[group] = least
-    return start, at
-
-
-@kernel
-def _widen(begin, end, distances, far, wide):  # type: ignore[no-untyped-def]
-    for v in range(np.uint64(begin), np.uint64(end)):
-        wide[v] = distances[v] if distances[v] < far else np.inf
-
-
-@kernel
-def _mean_weights(block, vertices, found, sample, means):  # type: ignore[no-untyped-def]
-    """The mean of the first few weights of each vertex in an ascending sample."""
-    offsets, weights = block.offsets, block.columns[0]
-    for u in vertices:
-        begin, end = np.int64(offsets[u - block.first]), np.int64(offsets[u - block.first + 1])
-        few = weights[begin : min(end, begin + 256)]
-        if len(few):
-            means[np.searchsorted(sample, u)] = few.mean()
-    return 0
+    return task.result("distance", distances, more={}, vid_columns={"parents": parents_when_used})

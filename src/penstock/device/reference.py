@@ -6,6 +6,7 @@ It calls the user's functions as they are, on small objects with fields, one edg
 from __future__ import annotations
 
 from collections.abc import Iterable
+from threading import Lock
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,8 +26,9 @@ class ReferenceKernels:
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
         self._program = shape.program
+        self._turn = Lock()
 
-    def _call(self, role: str, function: Function, params: tuple[Any, ...], *given: Any) -> Any:
+    def _call(self, function: Function, params: tuple[Any, ...], *given: Any) -> Any:
         """Call a user's function, with ``p`` if it takes it."""
         code = getattr(function, "py_func", function).__code__
         if code.co_argcount > len(given):
@@ -35,26 +37,26 @@ class ReferenceKernels:
 
     def _sum(self, left: Any, right: Any) -> Any:
         given = self._program.sum
-        if not isinstance(given, str):
-            return given(left, right)
-        return {"add": lambda: left + right, "min": lambda: min(left, right)}.get(
-            given, lambda: max(left, right)
-        )()
+        if callable(given):
+            return self._typed(given(left, right))
+        if given == "add":
+            return self._typed(left + right)
+        return min(left, right) if given == "min" else max(left, right)
 
     def _typed(self, value: Any) -> Any:
         """A value as the accumulator would hold it."""
         dtypes = self._program.accumulators
         if len(dtypes) == 1:
-            return dtypes[0].type(value)
-        return tuple(dtype.type(v) for dtype, v in zip(dtypes, value, strict=True))
+            return dtypes[0].type(value).item()
+        return tuple(dtype.type(v).item() for dtype, v in zip(dtypes, value, strict=True))
 
     def _fields(self, names: Iterable[str], arrays: Arrays, index: int, vid: int) -> Any:
-        found = {name: array[index] for name, array in zip(names, arrays, strict=True)}
-        return SimpleNamespace(vid=np.uint32(vid), **found)
+        found = {name: array[index].item() for name, array in zip(names, arrays, strict=True)}
+        return SimpleNamespace(vid=vid, **found)
 
     def _edge(self, block: Block, k: int) -> Any:
-        names = self.shape.columns
-        return SimpleNamespace(**{n: c[k] for n, c in zip(names, block.columns, strict=False)})
+        places = self.shape.edge_fields
+        return SimpleNamespace(**{n: block.columns[j][k].item() for n, j in places.items()})
 
     def init(
         self, begin: int, end: int, base: int, local: Arrays, new: Arrays, params: tuple[Any, ...]
@@ -62,7 +64,7 @@ class ReferenceKernels:
         """Values to begin with."""
         for v in range(begin, end):
             vertex = self._fields(self.shape.of_init, local, v - base, v)
-            self._store(self._call("init", self._program.init, params, vertex), new, v - base)
+            self._store(self._call(self._program.init, params, vertex), new, v - base)
 
     def _store(self, value: Any, new: Arrays, index: int) -> None:
         values = (value,) if len(new) == 1 else value
@@ -80,11 +82,8 @@ class ReferenceKernels:
             u = int(block.neighbours[k])
             src = self._fields(self.shape.gathered, gathered, u, u + low)
             edge = self._edge(block, k)
-            a = self._sum(a, self._typed(self._gather(params, src, edge, dst)))
+            a = self._sum(a, self._typed(self._call(self._program.gather, params, src, edge, dst)))
         return a
-
-    def _gather(self, params: tuple[Any, ...], *given: Any) -> Any:
-        return self._call("gather", self._program.gather, params, *given)
 
     def _applied(
         self, v: int, base: int, local: Arrays, a: Any, new: Arrays, active: U8,
@@ -92,15 +91,15 @@ class ReferenceKernels:
     ) -> list[float]:  # fmt: skip
         program, shape = self._program, self.shape
         before = self._fields(shape.local, local, v - base, v)
-        self._store(self._call("apply", program.apply, params, before, a), new, v - base)
+        self._store(self._call(program.apply, params, before, a), new, v - base)
         after = SimpleNamespace(**vars(before))
         for name, array in zip(shape.new, new, strict=True):
-            setattr(after, name, array[v - base])
+            setattr(after, name, array[v - base].item())
         count = 0
         if program.activate is not None:
-            count = int(bool(self._call("activate", program.activate, params, after, before)))
+            count = int(bool(self._call(program.activate, params, after, before)))
             active[v] = count
-        totals = [self._call("total", t, params, after, before) for t in program.totals.values()]
+        totals = [self._call(t, params, after, before) for t in program.totals.values()]
         return [count, *map(float, totals)]
 
     def _sums(self, rows: Iterable[list[float]]) -> tuple[float, ...]:
@@ -138,7 +137,8 @@ class ReferenceKernels:
             self._add(sums, v - at, a)
 
     def _read(self, sums: Arrays, index: int) -> Any:
-        return sums[0][index] if len(sums) == 1 else tuple(s[index] for s in sums)
+        parts = tuple(array[index].item() for array in sums)
+        return parts[0] if len(parts) == 1 else parts
 
     def _add(self, sums: Arrays, index: int, a: Any) -> None:
         self._store(self._sum(self._read(sums, index), a), sums, index)
@@ -172,13 +172,21 @@ class ReferenceKernels:
         sums: Arrays, touched: U8, params: tuple[Any, ...],
     ) -> int:  # fmt: skip
         """Gather along the lists of given vertices into the accumulators of their neighbours."""
+        with self._turn:  # others push to the same neighbours
+            return self._push(block, vertices, found, gathered, of_dst, sums, touched, params)
+
+    def _push(
+        self, block: Block, vertices: U32, found: U32, gathered: Arrays, of_dst: Arrays,
+        sums: Arrays, touched: U8, params: tuple[Any, ...],
+    ) -> int:  # fmt: skip
         emitted = 0
         for v in map(int, vertices):
             src = self._fields(self.shape.gathered, gathered, v, v)
             for k in range(*map(int, block.offsets[v - block.first : v - block.first + 2])):
                 u = int(block.neighbours[k])
                 dst = self._fields(self.shape.of_dst, of_dst, u, u)
-                x = self._typed(self._gather(params, src, self._edge(block, k), dst))
+                edge = self._edge(block, k)
+                x = self._typed(self._call(self._program.gather, params, src, edge, dst))
                 self._add(sums, u, x)
                 if not touched[u]:
                     touched[u] = 1

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from penstock.device.source import Written, write_out
+from penstock.errors import OptionError
 from penstock.program import STEP_VALUES, VERTEX_FIELDS, Program
 
 
@@ -26,6 +30,10 @@ class Shape:
     of_dst: tuple[str, ...]
     #: Edge columns.
     columns: tuple[str, ...]
+    #: What ``gather`` calls them: names and places in ``columns``.
+    edge_fields: dict[str, int]
+    #: The dtype of each field of an edge.
+    edge_dtypes: dict[str, np.dtype[Any]]
     #: Parameters, totals and values of the step.
     params: tuple[str, ...]
 
@@ -33,6 +41,11 @@ class Shape:
     def new(self) -> tuple[str, ...]:
         """Fields that ``apply`` and ``init`` write."""
         return tuple(self.program.state)
+
+    @property
+    def dtypes(self) -> dict[str, np.dtype[Any]]:
+        """The dtype of each field of a vertex."""
+        return {**self.program.state_dtypes, **self.program.fixed_dtypes, **VERTEX_FIELDS}
 
     @property
     def vertex_fields(self) -> tuple[str, ...]:
@@ -51,20 +64,32 @@ def _arrays(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name != "vid"))
 
 
-def shape_of(program: Program, columns: Iterable[str], params: Iterable[str]) -> Shape:
-    """Read a program's functions; ``columns`` and ``params`` are those that they may use."""
+def shape_of(
+    program: Program,
+    columns: Mapping[str, np.dtype[Any]],
+    params: Mapping[str, Any],
+    weight: str | None = None,
+) -> Shape:
+    """Read a program's functions; ``columns`` and ``params`` are those that they may use.
+
+    ``weight`` is the column that is also called ``edge.weight``.
+    """
+    _check_params(program, params)
+    called = {name: name for name in columns}
+    if weight is not None:
+        called.setdefault("weight", weight)
     readable = [*program.fixed, *VERTEX_FIELDS]
     fields = [*program.state, *readable]
     known = {
         "vertex": readable,
         **dict.fromkeys(("src", "dst", "old", "new"), fields),
-        "edge": list(columns),
-        "p": [*params, *program.totals, *STEP_VALUES],
+        "edge": list(called),
+        "p": [*params, *(name for name in program.totals if name not in params), *STEP_VALUES],
     }
-    written = {}
-    for role, function in program.functions.items():
-        name = role.replace(":", "_")
-        written[role] = write_out(function, role, f"user_{name}", known)
+    written = {
+        role: write_out(function, role, _name(program, role), known)
+        for role, function in program.functions.items()
+    }
     gather = written["gather"]
     state = set(program.state)
     after = [each for role, each in written.items() if role not in ("init", "gather")]
@@ -72,12 +97,34 @@ def shape_of(program: Program, columns: Iterable[str], params: Iterable[str]) ->
     of_dst = _arrays(gather.fields("dst"))
     local = [*of_dst, *(f for each in after for f in each.fields("old")), *unchanged]
     used = [f for each in written.values() for f in each.fields("p")]
+    edge_columns = list(dict.fromkeys(called[name] for name in gather.fields("edge")))
     return Shape(
         program,
         written,
         gathered=_arrays(gather.fields("src")),
         local=_arrays(local),
         of_dst=of_dst,
-        columns=tuple(dict.fromkeys(gather.fields("edge"))),
+        columns=tuple(edge_columns),
+        edge_fields={name: edge_columns.index(called[name]) for name in gather.fields("edge")},
+        edge_dtypes={name: columns[called[name]] for name in gather.fields("edge")},
         params=tuple(dict.fromkeys(used)),
     )
+
+
+def _name(program: Program, role: str) -> str:
+    """A function's name in the text; totals are numbered, so that no two names can be alike."""
+    kind, _, total = role.partition(":")
+    return f"user_{kind}{list(program.totals).index(total)}" if total else f"user_{kind}"
+
+
+def _check_params(program: Program, params: Mapping[str, Any]) -> None:
+    for name, value in params.items():
+        if name in STEP_VALUES:
+            raise OptionError(
+                f"params: {program.name}: every program has p.{name} already; choose another name"
+            )
+        if not isinstance(value, bool | int | float | np.bool | np.integer | np.floating):
+            raise OptionError(
+                f"params: {program.name}: expected a number for {name!r}, got "
+                f"{type(value).__name__}; give arrays as fields"
+            )

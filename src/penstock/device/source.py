@@ -4,21 +4,24 @@
 function takes from its surroundings are written out, and the result is a function over numbers
 that depends on nothing but its own text. Lines are kept apart as in the original, so that an error
 in the text can be traced to the user's line.
+
+No name of the user's can meet another: fields begin with what they are fields of (``src_``,
+``edge_``, ``p_``, ...), the function's own variables with ``own_``, and what comes from outside
+with the name of the function that needs it, and a number.
 """
 
 from __future__ import annotations
 
 import ast
-import inspect
-import math
-import textwrap
+import builtins
+import copy
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
-
+from penstock.device.origin import definition_of
+from penstock.device.outside import MODULES, definition, unusable
 from penstock.errors import ProgramError
 
 Function = Callable[..., Any]
@@ -32,7 +35,35 @@ ROLES: dict[str, tuple[str, ...]] = {
     "activate": ("new", "old", "p"),
     "total": ("new", "old", "p"),
 }
-_MODULES = {"math": math, "numpy": np}
+_STATEMENTS = (
+    ast.Return, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.If, ast.For, ast.While,
+    ast.Pass, ast.Break, ast.Continue,
+)  # fmt: skip
+_REFUSED = {
+    ast.Lambda: "a function inside",
+    ast.ListComp: "a comprehension",
+    ast.SetComp: "a comprehension",
+    ast.DictComp: "a comprehension",
+    ast.GeneratorExp: "a comprehension",
+    ast.Yield: "yield",
+    ast.YieldFrom: "yield",
+    ast.Await: "await",
+    ast.JoinedStr: "a formatted string",
+}
+#: Plain positional parameters only: neither ``*args`` nor ``**kwargs``.
+_STARRED = 0x04 | 0x08
+
+
+class Input(NamedTuple):
+    """A parameter of the text: a field of ``src``, ``edge``, ``p``, ...; or an "own" value."""
+
+    kind: str
+    field: str
+
+    @property
+    def name(self) -> str:
+        """Its name in the text."""
+        return f"{self.kind}_{self.field}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,156 +71,145 @@ class Written:
     """A function written out."""
 
     name: str
-    role: str
-    #: The parameters of the text: ``("src_rank", "edge_weight", "p_alpha")`` or plain names.
-    inputs: tuple[str, ...]
+    #: What to call it in messages.
+    label: str
+    inputs: tuple[Input, ...]
     text: str
     #: Where the user wrote it, and the user's line of each line of the text.
     file: str
     lines: tuple[int, ...]
-    #: Texts that it needs before it.
+    #: Texts that it needs before it; those that are functions are also in ``helpers``.
     before: tuple[str, ...] = ()
+    helpers: tuple[Written, ...] = ()
 
     def fields(self, kind: str) -> list[str]:
         """The fields that it reads from ``src``, ``edge``, ``p``, ..."""
-        mark = f"{kind}_"
-        return [name[len(mark) :] for name in self.inputs if name.startswith(mark)]
+        return [each.field for each in self.inputs if each.kind == kind]
+
+
+@dataclass(slots=True)
+class _Needs:
+    """What a function and its helpers take from outside, each under a name of its own."""
+
+    name: str
+    #: Fields that each kind of record has.
+    known: Mapping[str, Iterable[str]]
+    names: dict[Any, str] = field(default_factory=dict)
+    before: dict[str, None] = field(default_factory=dict)
+    helpers: dict[str, Written] = field(default_factory=dict)
+
+    def new_name(self, key: Any, ending: str) -> str:
+        self.names[key] = f"{self.name}_{len(self.names)}_{ending}"
+        return self.names[key]
 
 
 @dataclass(slots=True)
 class _Scope:
-    """What is known while one function is written out."""
+    """One function that is being written out."""
 
     function: FunctionType
-    role: str
+    label: str
     name: str
-    #: Parameter name -> what it stands for ("src", "p", "=a", ...).
+    #: What each parameter stands for: "src", "p", ...; "own" for plain values.
     kinds: dict[str, str]
-    #: Fields that each kind has.
-    known: Mapping[str, Iterable[str]]
-    inputs: dict[str, None] = field(default_factory=dict)
-    before: dict[str, None] = field(default_factory=dict)
+    needs: _Needs
+    #: Functions that are being written out around it.
+    callers: tuple[FunctionType, ...] = ()
+    inputs: dict[Input, None] = field(default_factory=dict)
 
     def fail(self, node: ast.AST | None, message: str) -> ProgramError:
-        code = self.function.__code__
-        line = getattr(node, "lineno", None)
-        # Trees of an indented source begin at line 1; the code object knows where that is.
-        place = code.co_firstlineno if line is None else code.co_firstlineno + line - 1
-        return ProgramError(f"{code.co_filename}:{place}: {self.role}: {message}")
+        return _failure(self.function, self.label, node, message)
+
+
+def _failure(
+    function: FunctionType, label: str, node: ast.AST | None, message: str
+) -> ProgramError:
+    code = function.__code__
+    line = getattr(node, "lineno", code.co_firstlineno)
+    return ProgramError(f"{code.co_filename}:{line}: {label}: {message}")
 
 
 def write_out(
     function: Function, role: str, name: str, known: Mapping[str, Iterable[str]]
 ) -> Written:
-    """Write out one of the user's functions; ``known`` are the fields each kind of argument has."""
+    """Write out one of the user's functions; ``known`` are the fields each kind of record has."""
     function = getattr(function, "py_func", function)
     if not isinstance(function, FunctionType):
         raise ProgramError(f"{role}: expected a Python function, got {function!r}")
-    scope = _Scope(function, role, name, {}, known)
-    scope.kinds = _parameters(function, role, scope)
-    return _write(scope, _tree(function, scope))
+    own_name = function.__code__.co_name
+    label = role if own_name in (role, "<lambda>") else f"{role} ({own_name})"
+    kinds = _kinds(function, role, label)
+    return _write(_Scope(function, label, name, kinds, _Needs(name, known)))
 
 
-def _parameters(function: FunctionType, role: str, scope: _Scope) -> dict[str, str]:
-    parameters = inspect.signature(function).parameters
-    meant = ROLES.get(role.split(":")[0])
-    if meant is None:  # a helper: plain values
-        return {name: f"={name}" for name in parameters}
+def parameters_of(function: FunctionType, label: str) -> tuple[str, ...]:
+    """The names of a function's parameters, which must all be positional."""
+    code = function.__code__
+    if code.co_flags & _STARRED or code.co_kwonlyargcount:
+        raise _failure(function, label, None, "expected plain parameters, got * among them")
+    return code.co_varnames[: code.co_argcount]
+
+
+def _kinds(function: FunctionType, role: str, label: str) -> dict[str, str]:
+    parameters = parameters_of(function, label)
+    meant = ROLES[role.split(":")[0]]
     least = len(meant) - (meant[-1] == "p")
-    plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    if not least <= len(parameters) <= len(meant) or any(
-        each.kind != plain for each in parameters.values()
-    ):
+    if not least <= len(parameters) <= len(meant):
         wanted = ", ".join(kind.lstrip("=") for kind in meant[:least])
         optional = "[, p]" if meant[-1] == "p" else ""
-        raise scope.fail(
-            None, f"expected a function ({wanted}{optional}), got ({', '.join(parameters)})"
-        )
-    return dict(zip(parameters, meant, strict=False))
+        raise _failure(
+            function, label, None,
+            f"expected a function ({wanted}{optional}), got ({', '.join(parameters)})",
+        )  # fmt: skip
+    kinds = ["own" if kind.startswith("=") else kind for kind in meant]
+    return dict(zip(parameters, kinds, strict=False))
 
 
-def _tree(function: FunctionType, scope: _Scope) -> ast.FunctionDef | ast.Lambda:
-    """The function's own part of its source."""
+def _write(scope: _Scope) -> Written:
     try:
-        text = textwrap.dedent(inspect.getsource(function))
-    except (OSError, TypeError):
-        raise scope.fail(
-            None, "its source is not available; define it in a file or a notebook"
-        ) from None
-    try:
-        tree = ast.parse(text)
-    except SyntaxError:  # a lambda in the middle of an expression that goes on elsewhere
-        tree = _parse_piece(text, scope)
-    if function.__name__ != "<lambda>":
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef) and node.name == function.__name__:
-                return node
-    names = list(inspect.signature(function).parameters)
-    lambdas = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Lambda) and [a.arg for a in node.args.args] == names
-    ]
-    same = [node for node in lambdas if _code(node) == function.__code__.co_code]
-    if len({ast.dump(node) for node in same or lambdas}) != 1:
-        raise scope.fail(None, "cannot tell which of several lambdas on a line it is; use def")
-    return (same or lambdas)[0]
-
-
-def _parse_piece(text: str, scope: _Scope) -> ast.Module:
-    start = text.find("lambda")
-    for end in range(len(text), start, -1):
-        try:
-            return ast.parse(f"({text[start:end]})")
-        except SyntaxError:
-            continue
-    raise scope.fail(None, "its source cannot be read; use def")
-
-
-def _code(node: ast.Lambda) -> bytes:
-    whole = compile(ast.fix_missing_locations(ast.Expression(node)), "<lambda>", "eval")
-    return next((c.co_code for c in whole.co_consts if hasattr(c, "co_code")), b"")
-
-
-def _write(scope: _Scope, tree: ast.FunctionDef | ast.Lambda) -> Written:
-    stored = {
-        node.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
-    }
-    changed = _Rewriter(scope, stored).visit(tree)
-    first = scope.function.__code__.co_firstlineno
-    body = changed.body if isinstance(changed, ast.FunctionDef) else [ast.Return(changed.body)]
+        tree = copy.deepcopy(definition_of(scope.function))
+    except LookupError as error:
+        raise scope.fail(None, str(error.args[0])) from None
+    for name, kind in scope.kinds.items():
+        if kind == "own":
+            scope.inputs[Input(kind, name)] = None
+    body = tree.body if isinstance(tree, ast.FunctionDef) else [_returning(tree)]
+    rewriter = _Rewriter(scope)
     lines: list[str] = []
     numbers: list[int] = []
     for statement in body:
-        _unparse(statement, 1, lines, numbers)
+        _unparse(rewriter.visit(statement), 1, lines, numbers)
     inputs = tuple(scope.inputs)
-    text = f"def {scope.name}({', '.join(inputs)}):\n" + "\n".join(lines) + "\n"
-    shift = first - 1
+    listed = ", ".join(each.name for each in inputs)
+    text = f"def {scope.name}({listed}):\n" + "\n".join(lines) + "\n"
+    code, needs = scope.function.__code__, scope.needs
     return Written(
-        scope.name, scope.role, inputs, text, scope.function.__code__.co_filename,
-        (first, *(number + shift for number in numbers)), tuple(scope.before),
+        scope.name, scope.label, inputs, text, code.co_filename,
+        (code.co_firstlineno, *numbers), tuple(needs.before), tuple(needs.helpers.values()),
     )  # fmt: skip
+
+
+def _returning(tree: ast.Lambda) -> ast.stmt:
+    return ast.copy_location(ast.Return(tree.body), tree.body)
 
 
 def _unparse(node: ast.stmt, depth: int, lines: list[str], numbers: list[int]) -> None:
     """Spell a statement one line at a time, keeping the line each line came from."""
-    bodies = [name for name in ("body", "orelse") if getattr(node, name, None)]
     if not isinstance(node, ast.If | ast.For | ast.While):
         for line in ast.unparse(ast.fix_missing_locations(node)).split("\n"):
             lines.append("    " * depth + line)
-            numbers.append(getattr(node, "lineno", 1))
+            numbers.append(node.lineno)
         return
     head = ast.unparse(ast.fix_missing_locations(_headless(node))).split("\n")[0]
     lines.append("    " * depth + head)
     numbers.append(node.lineno)
-    for name in bodies:
-        if name == "orelse":
-            lines.append("    " * depth + "else:")
-            numbers.append(node.lineno)
-        for inner in getattr(node, name):
-            _unparse(inner, depth + 1, lines, numbers)
+    for inner in node.body:
+        _unparse(inner, depth + 1, lines, numbers)
+    if node.orelse:
+        lines.append("    " * depth + "else:")
+        numbers.append(node.lineno)
+    for inner in node.orelse:
+        _unparse(inner, depth + 1, lines, numbers)
 
 
 def _headless(node: ast.If | ast.For | ast.While) -> ast.stmt:
@@ -202,86 +222,171 @@ def _headless(node: ast.If | ast.For | ast.While) -> ast.stmt:
 class _Rewriter(ast.NodeTransformer):
     """Replaces ``src.rank`` by ``src_rank`` and names from outside by what they stand for."""
 
-    def __init__(self, scope: _Scope, stored: set[str]) -> None:
+    def __init__(self, scope: _Scope) -> None:
         self._scope = scope
-        self._stored = stored
-        for name, kind in scope.kinds.items():
-            if kind.startswith("="):
-                scope.inputs[name] = None
+        self._local = {*scope.function.__code__.co_varnames, *scope.function.__code__.co_cellvars}
+
+    def visit(self, node: ast.AST) -> Any:
+        """Refuse what a program cannot do, before the compiler does in its own words."""
+        refused = _REFUSED.get(type(node))
+        if isinstance(node, ast.stmt) and not isinstance(node, _STATEMENTS):
+            refused = f"{type(node).__name__.lower().replace('def', '')!r} inside"
+        if refused is not None:
+            raise self._scope.fail(node, f"{refused} cannot be used in a program's function")
+        return super().visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        """``x: float = 1.0`` without its annotation."""
+        if node.value is None:
+            return ast.copy_location(ast.Pass(), node)
+        return self.visit(ast.copy_location(ast.Assign([node.target], node.value), node))
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         """``src.rank``, or something of a module."""
-        scope = self._scope
-        base = node.value
-        if isinstance(base, ast.Name) and (kind := scope.kinds.get(base.id, "=")).isidentifier():
-            allowed = list(scope.known.get(kind, ()))
+        scope, base = self._scope, node.value
+        if not isinstance(base, ast.Name):
+            return self.generic_visit(node)
+        kind = scope.kinds.get(base.id, "own")
+        if kind != "own":
+            allowed = list(scope.needs.known.get(kind, ()))
             if node.attr not in allowed:
                 have = ", ".join(allowed) or "nothing"
                 raise scope.fail(node, f"{base.id} has no {node.attr!r}; it has {have}")
             if not isinstance(node.ctx, ast.Load):
                 raise scope.fail(node, f"{base.id}.{node.attr} cannot be set; return new values")
-            scope.inputs[f"{kind}_{node.attr}"] = None
-            return ast.copy_location(ast.Name(f"{kind}_{node.attr}", node.ctx), node)
+            return _name(self._field(Input(kind, node.attr)), node)
+        if base.id in self._local:
+            return self.generic_visit(node)
+        module = _value(scope, base)
+        if isinstance(module, ModuleType) and not hasattr(module, node.attr):
+            raise scope.fail(node, f"module {module.__name__} has no {node.attr!r}")
+        if _is_users(module):
+            return _name(_outside(scope, node, node.attr, getattr(module, node.attr)), node)
         return self.generic_visit(node)
 
+    def _field(self, given: Input) -> str:
+        self._scope.inputs[given] = None
+        return given.name
+
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        """A local, a parameter, or something from outside."""
+        """A variable of its own, or something from outside."""
         scope = self._scope
-        kind = scope.kinds.get(node.id)
-        if kind is not None and kind.isidentifier():
+        if scope.kinds.get(node.id, "own") != "own":
             raise scope.fail(node, f"{node.id} has fields, such as {node.id}.x; it is no number")
-        if kind is not None or node.id in self._stored:
-            return node
-        name = _outside(scope, node)
-        return ast.copy_location(ast.Name(name, node.ctx), node)
+        if node.id in self._local:
+            return _name(f"own_{node.id}", node)
+        return _name(_outside(scope, node, node.id, _value(scope, node)), node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """A helper's record arguments become the fields that it reads of them."""
+        helper = self._helper(node)
+        if helper is None:
+            return self.generic_visit(node)
+        scope = self._scope
+        given = self._matched(node, helper)
+        kinds = {
+            name: scope.kinds.get(value.id, "own") if isinstance(value, ast.Name) else "own"
+            for name, value in given.items()
+        }
+        written = _write_helper(scope, node, helper, kinds)
+        passed: list[ast.expr] = []
+        for each in written.inputs:
+            value = given[each.field] if each.kind == "own" else self._field(each)
+            passed.append(
+                ast.Name(value, ast.Load()) if isinstance(value, str) else self.visit(value)
+            )
+        return ast.copy_location(ast.Call(ast.Name(written.name, ast.Load()), passed, []), node)
+
+    def _matched(self, node: ast.Call, helper: FunctionType) -> dict[str, ast.expr | str]:
+        """What each parameter of a helper is given; a name of the text for its default."""
+        scope, called = self._scope, ast.unparse(node.func)
+        names = parameters_of(helper, called)
+        given: dict[str, ast.expr | str] = dict(zip(names, node.args, strict=False))
+        named = {each.arg or "**": each.value for each in node.keywords}
+        defaults = helper.__defaults__ or ()
+        rest = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+        missing = [name for name in names if name not in {*given, *named, *rest}]
+        unknown = set(named) - set(names) | set(named) & set(given)
+        if missing or unknown or len(node.args) > len(names):
+            raise scope.fail(node, f"{called} takes ({', '.join(names)}): this call does not fit")
+        for name in names:
+            if name in named:
+                given[name] = named[name]
+            elif name not in given:
+                given[name] = _outside(scope, node, name, rest[name])
+        return {name: given[name] for name in names}
+
+    def _helper(self, node: ast.Call) -> FunctionType | None:
+        """The plain function that is called, if it is one."""
+        called, value = node.func, None
+        if isinstance(called, ast.Name) and called.id not in self._local:
+            value = _value(self._scope, called)
+        elif isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
+            base = called.value
+            module = None if base.id in self._local else _value(self._scope, base)
+            value = getattr(module, called.attr, None) if _is_users(module) else None
+        if definition(value, "known") is not None:
+            return None
+        value = getattr(value, "py_func", value)
+        return value if isinstance(value, FunctionType) else None
 
 
-def _outside(scope: _Scope, node: ast.Name) -> str:
+def _is_users(value: Any) -> bool:
+    """Whether it is a module other than those that the compiler knows."""
+    return isinstance(value, ModuleType) and value not in MODULES
+
+
+def _name(name: str, at: ast.expr) -> ast.Name:
+    context = getattr(at, "ctx", ast.Load())
+    return ast.copy_location(ast.Name(name, context), at)
+
+
+def _value(scope: _Scope, node: ast.Name) -> Any:
+    """What a name from outside stands for."""
+    function = scope.function
+    free = function.__code__.co_freevars
+    if node.id in free:
+        cell = (function.__closure__ or ())[free.index(node.id)]
+        try:
+            return cell.cell_contents
+        except ValueError:
+            raise scope.fail(node, f"{node.id!r} has no value yet") from None
+    for names in (function.__globals__, vars(builtins)):
+        if node.id in names:
+            return names[node.id]
+    raise scope.fail(node, f"{node.id!r} is not defined")
+
+
+def _outside(scope: _Scope, node: ast.expr, called: str, value: Any) -> str:
     """The name that a value from outside has in the text; adds what defines it there."""
-    found = inspect.getclosurevars(scope.function)
-    if node.id in found.nonlocals:
-        value = found.nonlocals[node.id]
-    elif node.id in scope.function.__globals__:
-        value = scope.function.__globals__[node.id]
-    elif node.id in found.builtins:
-        return node.id
-    else:
-        raise scope.fail(node, f"{node.id!r} is not defined")
-    name = f"{scope.name}__{node.id}"
-    if isinstance(value, ModuleType):
-        if value not in _MODULES.values():
-            raise scope.fail(node, f"module {value.__name__} cannot be used; only math and numpy")
-        scope.before[f"import {value.__name__} as {name}\n"] = None
-    elif isinstance(value, bool | int | float | np.generic):
-        scope.before[f"{name} = {_constant(value)}\n"] = None
-    elif isinstance(value, FunctionType) or hasattr(value, "py_func"):
-        if getattr(value, "py_func", value) is scope.function:
-            raise scope.fail(node, "a function cannot call itself here")
-        helper = write_out(value, "helper", name, {})
-        for text in helper.before:
-            scope.before[text] = None
-        scope.before[f"@compiled\n{helper.text}"] = None
-    elif (home := _home(value)) is not None:
-        scope.before[f"from {home} import {value.__name__} as {name}\n"] = None
-    else:
-        raise scope.fail(
-            node, f"{node.id!r} is a {type(value).__name__}; only numbers, math, numpy and plain "
-            "functions can be used from outside: give other values as fields or parameters"
-        )  # fmt: skip
-    return name
+    if getattr(builtins, called, None) is value:
+        return called
+    needs = scope.needs
+    key = (called, id(value))
+    if key not in needs.names:
+        name = needs.new_name(key, called)
+        text = definition(value, name)
+        if text is None:
+            raise scope.fail(node, unusable(called, value))
+        needs.before[text] = None
+    return needs.names[key]
 
 
-def _home(value: Any) -> str | None:
-    """The allowed module that something is a member of."""
-    own_name = getattr(value, "__name__", "")
-    return next(
-        (m for m, module in _MODULES.items() if getattr(module, own_name, 0) is value), None
-    )
-
-
-def _constant(value: Any) -> str:
-    if isinstance(value, np.generic):
-        return f"np.{value.dtype.name}({_constant(value.item())})"
-    if isinstance(value, float) and not math.isfinite(value):
-        return f'float("{value}")'
-    return repr(value)
+def _write_helper(
+    scope: _Scope, node: ast.Call, helper: FunctionType, kinds: dict[str, str]
+) -> Written:
+    """Write out a function that this one calls, for arguments of these kinds."""
+    needs = scope.needs
+    callers = (*scope.callers, scope.function)
+    if helper in callers:
+        raise scope.fail(node, "a function cannot call itself here")
+    called = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+    key = (called, id(helper), tuple(kinds.values()))
+    if key in needs.names:
+        return needs.helpers[needs.names[key]]
+    name = needs.new_name(key, called)
+    label = helper.__code__.co_name.strip("<>")
+    written = _write(_Scope(helper, label, name, kinds, needs, callers))
+    needs.before[f"@function\n{written.text}"] = None
+    needs.helpers[name] = written
+    return written

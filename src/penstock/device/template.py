@@ -22,17 +22,22 @@ arrays begin with vertex ``low`` and neighbour ids count from there.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
+import numpy as np
+
+from penstock.device.outside import constant
 from penstock.device.shape import Shape
 from penstock.device.source import Written
 
-HEAD = '''"""Kernels of the vertex program {name!r}; written by Penstock, named by its content."""
+HEAD = '''"""Kernels of a vertex program; written by Penstock, named by their content."""
 import numpy as np
 from numba import njit
 
 from penstock.jit import atomic_add, compare_and_swap
 
-compiled = njit(nogil=True, cache=True, error_model="numpy")
+kernel = njit(nogil=True, cache=True, error_model="numpy")
+function = njit(nogil=True, error_model="numpy")
 ONE = np.uint64(1)
 FOUR = np.uint64(4)
 
@@ -45,9 +50,10 @@ def module_text(shape: Shape) -> str:
     functions: list[str] = []
     for written in shape.written.values():
         before |= dict.fromkeys(written.before)
-        functions.append(f"@compiled\n{written.text}")
+        functions.append(f"@function\n{written.text}")
     parts = [
-        HEAD.format(name=shape.program.name),
+        HEAD,
+        _identities(shape),
         *before,
         *functions,
         *(_init(shape), _pull(shape, some=False), _pull(shape, some=True)),
@@ -57,37 +63,68 @@ def module_text(shape: Shape) -> str:
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
-def _names(count: int, mark: str) -> str:
-    return ", ".join(f"{mark}{k}" for k in range(count))
+def _cast(dtype: np.dtype[Any], text: str) -> str:
+    return f"np.{'bool_' if dtype.kind == 'b' else dtype.name}({text})"
 
 
-def _sum(shape: Shape, left: str, right: str) -> str:
-    given = shape.program.sum
-    if not isinstance(given, str):
-        return f"user_sum({left}, {right})"
-    return {"add": f"{left} + {right}", "min": f"min({left}, {right})"}.get(
-        given, f"max({left}, {right})"
-    )
+def _number(dtype: np.dtype[Any], text: str) -> str:
+    """A value as functions see it: small unsigned ones are signed, so that differences are."""
+    return f"np.int64({text})" if is_widened(dtype) else text
 
 
-def _identity(shape: Shape) -> str:
-    parts = [
-        f"np.{dtype.name}({_number(value)})"
-        for dtype, value in zip(shape.program.accumulators, shape.program.identities, strict=True)
-    ]
+def is_widened(dtype: np.dtype[Any]) -> bool:
+    """Whether functions see int64 instead."""
+    return dtype.kind == "u" and dtype.itemsize < 8
+
+
+def _tuple(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
 
 
-def _number(value: object) -> str:
-    text = repr(getattr(value, "item", lambda: value)())
-    return f'float("{text}")' if text.lstrip("-") in ("inf", "nan") else text
+def _parts(shape: Shape, name: str) -> list[str]:
+    """The parts of an accumulator."""
+    count = len(shape.program.accumulators)
+    return [name] if count == 1 else [f"{name}[{k}]" for k in range(count)]
 
 
-def _call(written: Written, **given: str) -> str:
-    """A call of a user's function; plain values by name, fields from variables of their names."""
-    return f"user_{written.role.replace(':', '_')}(" + ", ".join(
-        given.get(name, name) for name in written.inputs
-    ) + ")"  # fmt: skip
+def _take(shape: Shape, name: str, value: str) -> list[str]:
+    """Lines that set an accumulator to what a function returned; tuples must have its length."""
+    dtypes = shape.program.accumulators
+    if len(dtypes) == 1:
+        return [f"{name} = {_cast(dtypes[0], value)}"]
+    parts = [f"y{k}" for k in range(len(dtypes))]
+    casts = [_cast(dtype, part) for dtype, part in zip(dtypes, parts, strict=True)]
+    return [f"{', '.join(parts)} = {value}", f"{name} = {_tuple(casts)}"]
+
+
+def _seen(shape: Shape, name: str) -> str:
+    """An accumulator as functions see it."""
+    pairs = zip(shape.program.accumulators, _parts(shape, name), strict=True)
+    return _tuple([_number(dtype, part) for dtype, part in pairs])
+
+
+def _sum(shape: Shape, left: str, right: str) -> list[str]:
+    """Lines that sum ``right`` into ``left``."""
+    given = shape.program.sum
+    if not isinstance(given, str):
+        value = f"user_sum({_seen(shape, left)}, {_seen(shape, right)})"
+    else:
+        value = f"{left} + {right}" if given == "add" else f"{given}({left}, {right})"
+    return _take(shape, left, value)
+
+
+def _identities(shape: Shape) -> str:
+    """Constants IDENTITY0, IDENTITY1, ...: what each part of a sum begins with."""
+    pairs = zip(shape.program.accumulators, shape.program.identities, strict=True)
+    return "\n".join(
+        f"IDENTITY{k} = {constant(dtype.type(value))}" for k, (dtype, value) in enumerate(pairs)
+    )
+
+
+def _call(written: Written, accumulator: str = "") -> str:
+    """A call of a user's function: fields are in variables of their names."""
+    given = [accumulator if each.kind == "own" else each.name for each in written.inputs]
+    return f"{written.name}({', '.join(given)})"
 
 
 def _unpack(names: Iterable[str], mark: str, source: str) -> list[str]:
@@ -103,68 +140,76 @@ def _block(shape: Shape) -> list[str]:
         "first = np.uint64(block.first)",
         "offsets = block.offsets",
         "neighbours = block.neighbours",
-        *(f"c_{name} = block.columns[{k}]" for k, name in enumerate(shape.columns)),
+        *(f"c_{name} = block.columns[{k}]" for name, k in shape.edge_fields.items()),
     ]
 
 
-def _gather(shape: Shape, k: str, place: str = "g") -> list[str]:
+def _record(shape: Shape, kind: str, names: Iterable[str], place: str) -> list[str]:
+    """Lines that load fields of a vertex; ``place`` is ``array_{}[index]``."""
+    return [f"{kind}_{name} = {_number(shape.dtypes[name], place.format(name))}" for name in names]
+
+
+def _edge(shape: Shape, k: str) -> list[str]:
+    return [
+        f"edge_{name} = {_number(dtype, f'c_{name}[{k}]')}"
+        for name, dtype in shape.edge_dtypes.items()
+    ]
+
+
+def _gather(shape: Shape, k: str) -> list[str]:
     """Lines that make ``x`` from edge ``k`` when values are pulled from neighbour ``u``."""
     written = shape.written["gather"]
     lines = [f"u = np.uint64(neighbours[{k}])"]
-    lines += [f"src_{f} = {place}_{f}[u]" for f in written.fields("src") if f != "vid"]
+    lines += _record(shape, "src", shape.gathered, "g_{}[u]")
     if "vid" in written.fields("src"):
-        lines.append("src_vid = np.uint32(u + low)")
-    lines += [f"edge_{f} = c_{f}[{k}]" for f in written.fields("edge")]
-    return [*lines, f"x = {_call(written)}"]
+        lines.append("src_vid = np.int64(u + low)")
+    return [*lines, *_edge(shape, k), *_take(shape, "x", _call(written))]
 
 
 def _loop(shape: Shape) -> list[str]:
     """Sum ``gather`` over the list of vertex ``v`` into ``a``, in four strands."""
-    zero = _identity(shape)
+    zero = _tuple([f"IDENTITY{k}" for k in range(len(shape.program.accumulators))])
     lines = ["k = np.uint64(offsets[v - first])", "stop = np.uint64(offsets[v - first + ONE])"]
     lines += [f"s{j} = {zero}" for j in range(4)]
     lines.append("while k + FOUR <= stop:")
     for j in range(4):
         index = "k" if j == 0 else f"k + np.uint64({j})"
-        lines += [f"    {line}" for line in _gather(shape, index)]
-        lines.append(f"    s{j} = {_sum(shape, f's{j}', 'x')}")
+        inner = [*_gather(shape, index), *_sum(shape, f"s{j}", "x")]
+        lines += [f"    {line}" for line in inner]
     lines += ["    k += FOUR", "while k < stop:"]
-    lines += [f"    {line}" for line in _gather(shape, "k")]
-    lines += [f"    s0 = {_sum(shape, 's0', 'x')}", "    k += ONE"]
-    lines += [f"s0 = {_sum(shape, 's0', 's1')}", f"s2 = {_sum(shape, 's2', 's3')}"]
-    return [*lines, f"a = {_sum(shape, 's0', 's2')}"]
+    lines += [f"    {line}" for line in [*_gather(shape, "k"), *_sum(shape, "s0", "x"), "k += ONE"]]
+    lines += [*_sum(shape, "s0", "s1"), *_sum(shape, "s2", "s3"), *_sum(shape, "s0", "s2")]
+    return [*lines, "a = s0"]
 
 
 def _of_dst(shape: Shape) -> list[str]:
-    lines = [f"dst_{f} = l_{f}[i]" for f in shape.of_dst]
+    lines = _record(shape, "dst", shape.of_dst, "l_{}[i]")
     if "vid" in shape.written["gather"].fields("dst"):
-        lines.append("dst_vid = np.uint32(v)")
+        lines.append("dst_vid = np.int64(v)")
+    return lines
+
+
+def _set_state(shape: Shape, value: str) -> list[str]:
+    """Lines that store what ``init`` or ``apply`` returned, and call it ``new_...``."""
+    dtypes = shape.program.state_dtypes
+    lines = [f"{', '.join(f'r_{name}' for name in dtypes)} = {value}"]
+    for name, dtype in dtypes.items():
+        lines += [f"z_{name} = {_cast(dtype, f'r_{name}')}", f"n_{name}[i] = z_{name}"]
+        lines.append(f"new_{name} = {_number(dtype, f'z_{name}')}")
     return lines
 
 
 def _apply(shape: Shape) -> list[str]:
     """From ``a`` to the new values, whether the vertex is active, and the totals."""
     program, written = shape.program, shape.written
-    lines = [f"old_{f} = l_{f}[i]" for f in shape.local]
-    lines += [
-        "old_vid = np.uint32(v)",
-        f"r = {_call(written['apply'], **_plain(written['apply']))}",
-    ]
-    for k, (name, dtype) in enumerate(program.state_dtypes.items()):
-        value = "r" if len(program.state) == 1 else f"r[{k}]"
-        lines += [f"new_{name} = np.{dtype.name}({value})", f"n_{name}[i] = new_{name}"]
+    lines = [*_record(shape, "old", shape.local, "l_{}[i]"), "old_vid = np.int64(v)"]
+    lines += _set_state(shape, _call(written["apply"], _seen(shape, "a")))
     unchanged = {f for w in written.values() for f in w.fields("new")} - set(program.state)
     lines += [f"new_{f} = old_{f}" for f in sorted(unchanged)]
     if program.activate is not None:
         lines += [f"if {_call(written['activate'])}:", "    active[v] = 1", "    count += 1"]
         lines += ["else:", "    active[v] = 0"]
     return [*lines, *(f"t_{name} += {_call(written[f'total:{name}'])}" for name in program.totals)]
-
-
-def _plain(written: Written) -> dict[str, str]:
-    """The accumulator's name in ``apply``, whatever the user calls it, is ``a`` here."""
-    marks = ("old_", "p_")
-    return {name: "a" for name in written.inputs if not name.startswith(marks)}
 
 
 def _start(shape: Shape) -> list[str]:
@@ -177,7 +222,7 @@ def _return(shape: Shape) -> str:
 
 
 def _text(head: str, lines: Iterable[str], loop: Iterable[str], over: str) -> str:
-    text = [f"@compiled\n{head}", *(f"    {line}" for line in lines)]
+    text = [f"@kernel\n{head}", *(f"    {line}" for line in lines)]
     return "\n".join([*text, f"    {over}", *(f"        {line}" for line in loop)]) + "\n"
 
 
@@ -195,10 +240,8 @@ def _over(*, some: bool) -> tuple[str, str, list[str]]:
 def _init(shape: Shape) -> str:
     written = shape.written["init"]
     lines = [*_unpack(shape.of_init, "l", "local"), *_unpack(shape.new, "n", "new")]
-    loop = ["i = v - np.uint64(base)", *(f"vertex_{f} = l_{f}[i]" for f in shape.of_init)]
-    loop += ["vertex_vid = np.uint32(v)", f"r = {_call(written)}"]
-    for k, name in enumerate(shape.new):
-        loop.append(f"n_{name}[i] = {'r' if len(shape.new) == 1 else f'r[{k}]'}")
+    loop = ["i = v - np.uint64(base)", *_record(shape, "vertex", shape.of_init, "l_{}[i]")]
+    loop += ["vertex_vid = np.int64(v)", *_set_state(shape, _call(written))]
     head = "def init(begin, end, base, local, new, params):"
     return _text(head, [*lines, *_params(shape)], loop, _RANGE)
 
@@ -226,12 +269,12 @@ def _accumulate(shape: Shape) -> str:
 def _add_to(shape: Shape, index: str, value: str) -> list[str]:
     """Sum a value into the accumulators of a vertex."""
     count = len(shape.program.accumulators)
-    if count == 1:
-        place = f"sums[0][{index}]"
-        return [f"{place} = {_sum(shape, place, value)}"]
-    had = ", ".join(f"sums[{k}][{index}]" for k in range(count))
-    lines = [f"y = {_sum(shape, f'({had})', value)}"]
-    return [*lines, *(f"sums[{k}][{index}] = y[{k}]" for k in range(count))]
+    places = [f"sums[{k}][{index}]" for k in range(count)]
+    lines = [f"had = {_tuple(places)}", *_sum(shape, "had", value)]
+    return [
+        *lines,
+        *(f"{p} = {part}" for p, part in zip(places, _parts(shape, "had"), strict=True)),
+    ]
 
 
 def _finish(shape: Shape, *, some: bool) -> str:
@@ -239,9 +282,7 @@ def _finish(shape: Shape, *, some: bool) -> str:
     lines = [*_unpack(shape.local, "l", "local"), *_unpack(shape.new, "n", "new")]
     lines += [*_params(shape), *_start(shape)]
     count = len(shape.program.accumulators)
-    sums = [f"sums[{k}][j]" for k in range(count)]
-    value = sums[0] if count == 1 else f"({', '.join(sums)})"
-    loop += ["j = v - np.uint64(at)", f"a = {value}"]
+    loop += ["j = v - np.uint64(at)", f"a = {_tuple([f'sums[{k}][j]' for k in range(count)])}"]
     name = "finish_some" if some else "finish"
     head = f"def {name}({which}, base, at, local, sums, new, active, params):"
     return _text(head, lines, [*loop, *_apply(shape)], over) + _return(shape)
@@ -250,9 +291,8 @@ def _finish(shape: Shape, *, some: bool) -> str:
 def _merge(shape: Shape) -> str:
     """The accumulators from ``first`` to ``stop``, into the first of them."""
     count = len(shape.program.accumulators)
-    parts = [f"sums[{k}][j]" for k in range(count)]
-    value = parts[0] if count == 1 else f"({', '.join(parts)})"
-    loop = [f"a = {value}", *_add_to(shape, "first", "a")]
+    loop = [f"a = {_tuple([f'sums[{k}][j]' for k in range(count)])}"]
+    loop += _add_to(shape, "first", "a")
     return _text("def merge(sums, first, stop):", [], loop, "for j in range(first + 1, stop):")
 
 
@@ -261,12 +301,12 @@ def _push(shape: Shape) -> str:
     written = shape.written["gather"]
     lines = [*_block(shape), *_unpack(shape.gathered, "g", "gathered")]
     lines += [*_unpack(shape.of_dst, "d", "of_dst"), *_params(shape), "emitted = 0"]
-    loop = ["v = np.uint64(w)", *(f"src_{f} = g_{f}[v]" for f in shape.gathered)]
-    loop += ["src_vid = np.uint32(v)", "k = np.uint64(offsets[v - first])"]
+    loop = ["v = np.uint64(w)", *_record(shape, "src", shape.gathered, "g_{}[v]")]
+    loop += ["src_vid = np.int64(v)", "k = np.uint64(offsets[v - first])"]
     loop += ["stop = np.uint64(offsets[v - first + ONE])", "while k < stop:"]
-    inner = ["u = np.uint64(neighbours[k])", *(f"dst_{f} = d_{f}[u]" for f in shape.of_dst)]
-    inner += ["dst_vid = np.uint32(u)", *(f"edge_{f} = c_{f}[k]" for f in shape.columns)]
-    inner += [f"x = {_call(written)}", *_add_atomic(shape)]
+    inner = ["u = np.uint64(neighbours[k])", *_record(shape, "dst", shape.of_dst, "d_{}[u]")]
+    inner += ["dst_vid = np.int64(u)", *_edge(shape, "k"), *_take(shape, "x", _call(written))]
+    inner += _add_atomic(shape)
     inner += ["if touched[u] == 0:", "    touched[u] = 1", "    found[emitted] = np.uint32(u)"]
     inner += ["    emitted += 1", "k += ONE"]
     loop += [f"    {line}" for line in inner]
@@ -281,15 +321,13 @@ def _add_atomic(shape: Shape) -> list[str]:
     program = shape.program
     if program.order_matters or len(program.accumulators) > 1:
         return _add_to(shape, "u", "x")
-    value = f"np.{program.accumulators[0].name}(x)"
     if program.sum == "add":
-        return [f"atomic_add(sums[0], np.int64(u), {value})"]
+        return ["atomic_add(sums[0], np.int64(u), x)"]
     smaller = "<" if program.sum == "min" else ">"
     return [
-        f"z = {value}",
         "had = sums[0][u]",
-        f"while z {smaller} had:",
-        "    seen = compare_and_swap(sums[0], np.int64(u), had, z)",
+        f"while x {smaller} had:",
+        "    seen = compare_and_swap(sums[0], np.int64(u), had, x)",
         "    if seen == had:",
         "        break",
         "    had = seen",

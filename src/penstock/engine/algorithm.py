@@ -37,7 +37,7 @@ class Cost:
     vertex_bytes: int
     #: The lists it looks at.
     directions: tuple[Direction, ...]
-    #: Expected passes over the lists; None: like a traversal, which sees each list about once.
+    #: Expected passes over the lists; of a traversal, the pages that it reads over all pages.
     passes: float
     columns: tuple[str, ...] = ()
     #: Bytes for each vertex that are read through neighbour ids.
@@ -46,6 +46,8 @@ class Cost:
     may_travel: bool = False
     #: How many times longer an edge takes than one of a PageRank step.
     work: float = 1.0
+    #: The same with the lists in memory, if it then leaves out most of them.
+    resident_passes: float | None = None
 
 
 @dataclass(slots=True)
@@ -102,6 +104,7 @@ class Task:
             "resident": engine.plan.resident,
             "ranges": engine.plan.ranges,
             "planned_memory": engine.plan.memory_bytes,
+            **engine.facts,
             **more,
         }
 
@@ -178,9 +181,13 @@ class Algorithm:
         given = dict(bound.arguments)
         given.pop("graph")
         own = {name: given.pop(name) for name in self.parameters if name in given}
-        result = self._function(Task(graph, RunOptions.of(**given)), **own)
+        result = self.call(Task(graph, RunOptions.of(**given)), own)
         result.stats |= {"algorithm": self.name, "parameters": own}
         return result
+
+    def call(self, task: Task, own: Mapping[str, Any]) -> Result:
+        """Run it as a task, with parameters of its own."""
+        return self._function(task, **own)
 
     def cost(self, graph: Graph, **own: Any) -> Cost:
         """What it will need on a graph with these parameters."""

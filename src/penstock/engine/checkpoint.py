@@ -48,40 +48,48 @@ LOCK_NAME = "lock"
 
 #: What all of a checkpoint but its arrays is taken to need.
 _DESCRIPTION_BYTES = 64 << 10
-_EVERY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(s|min|h)?\s*")
+_EVERY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(s|min|h|p)?\s*")
 _SECONDS = {"s": 1, "min": 60, "h": 3600}
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When to save: every so many steps, every so many seconds, or both; neither means never."""
+    """When to save: every so many steps, seconds or pages that were worked on; whichever comes
+    first of those that are given. An asynchronous run saves after so many pages even within a step.
+    """
 
     every_steps: int | None = None
     every_seconds: float | None = None
+    every_pages: int | None = None
 
     @classmethod
     def parse(cls, text: str | int, name: str = "checkpoint_every") -> Schedule:
-        """Turn ``"10"`` (steps), ``"30s"``, ``"5min"`` or ``"1h"`` into a schedule.
+        """Turn ``"10"`` (steps), ``"30s"``, ``"5min"``, ``"1h"`` or ``"500p"`` (pages) into a
+        schedule.
 
-        >>> Schedule.parse("5min")
-        Schedule(every_steps=None, every_seconds=300.0)
+        >>> Schedule.parse("5min").every_seconds
+        300.0
         """
         match = _EVERY.fullmatch(str(text))
         if match is not None and float(match[1]) > 0:
-            if match[2] is not None:
-                return cls(None, float(match[1]) * _SECONDS[match[2]])
+            if match[2] in _SECONDS:
+                return cls(every_seconds=float(match[1]) * _SECONDS[match[2]])
             if "." not in match[1]:
-                return cls(int(match[1]), None)
+                count = int(match[1])
+                return cls(every_pages=count) if match[2] else cls(every_steps=count)
         raise OptionError(
-            f"{name}: expected a number of steps such as 10, or a time such as 30s, 5min or 1h; "
-            f"got {text!r}"
+            f"{name}: expected a number of steps such as 10, a time such as 30s, 5min or 1h, or a "
+            f"number of pages such as 500p; got {text!r}"
         )
 
-    def due(self, steps_since: int, seconds_since: float) -> bool:
+    def due(self, steps_since: int, seconds_since: float, pages_since: float = 0) -> bool:
         """Whether to save, so long after the last time."""
-        return (self.every_steps is not None and steps_since >= self.every_steps) or (
-            self.every_seconds is not None and seconds_since >= self.every_seconds
+        since = (
+            (self.every_steps, steps_since),
+            (self.every_seconds, seconds_since),
+            (self.every_pages, pages_since),
         )
+        return any(every is not None and count >= every for every, count in since)
 
 
 class Checkpoint:

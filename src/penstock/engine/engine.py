@@ -96,6 +96,8 @@ class Engine:
         self._streamed: list[StreamedLists] = []
         self.deferred = Deferred(active=options.checkpoint is not None)
         self.load_seconds = 0.0
+        #: What a run has to say about its result, for the result's stats.
+        self.facts: dict[str, Any] = {}
 
     def __enter__(self) -> Engine:
         self.deferred.__enter__()
@@ -117,8 +119,8 @@ class Engine:
         """The lists of a direction, opened or loaded when first asked for."""
         stored = self.graph.stored(direction)
         if stored not in self._lists:
+            self._make_room()
             if not self.plan.resident:
-                self._forget_resident()
                 self._lists[stored] = self._open(stored, self.workers)
             else:
                 self._lists[stored] = self._loaded(stored)
@@ -141,7 +143,6 @@ class Engine:
         sizes = list_bytes(self.graph, stored, self.columns)
         block = self.graph.kept.get(key)
         if block is None:
-            self._forget_resident(keep=self.columns)
             begin = clock()
             with_columns = {c.name: c.dtype for c in self.graph.catalog.columns}
             streams = Workers(self.plan.streams)
@@ -161,10 +162,22 @@ class Engine:
         table = self.graph.page_table(stored)
         return ResidentLists(block, table, stored, self.workers)
 
-    def _forget_resident(self, keep: tuple[str, ...] | None = None) -> None:
-        """Lists of earlier runs that this one has no use for would not fit beside its own."""
-        for key in [key for key in self.graph.kept if keep is None or key[1] != keep]:
-            del self.graph.kept[key]
+    def _make_room(self) -> None:
+        """Forget lists of earlier runs that this one has no use for, as far as they would not fit
+        beside its own.
+        """
+        kept = self.graph.kept
+        others = {key: _held_bytes(value) for key, value in kept.items() if not self._uses(*key)}
+        total = sum(others.values())
+        for key, size in others.items():
+            if total > self.options.memory - self.plan.memory_bytes:
+                del kept[key]
+                total -= size
+
+    def _uses(self, what: str, columns: tuple[str, ...]) -> bool:
+        """Whether lists that are kept with the graph are some that this run will ask for."""
+        wanted = what in self._stored or (self.plan.cut and what.startswith("cut "))
+        return self.plan.resident and columns == self.columns and wanted
 
     # State
 
@@ -252,6 +265,13 @@ class Engine:
         with self.metrics.row(**facts) as row:
             yield row
         self.options.progress.advance(1)
+
+
+def _held_bytes(value: Any) -> int:
+    """Bytes of the arrays in a block, or in several."""
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    return sum(map(_held_bytes, value)) if isinstance(value, list | tuple) else 0
 
 
 def piece_edges(piece: Piece) -> int:

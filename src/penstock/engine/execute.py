@@ -92,8 +92,8 @@ def make_kernels(shape: Shape, device: str) -> Any:
     return CpuKernels(shape)
 
 
-def execute(graph: Graph, program: Program, settings: Settings, options: RunOptions) -> Outcome:
-    """Run a program to its end."""
+def prepare(graph: Graph, program: Program, settings: Settings) -> tuple[Shape, dict[str, Any]]:
+    """Check what was asked for; what the program reads and writes, and what its engine needs."""
     if settings.mode not in ("sync", "async"):
         raise OptionError(f"mode: expected sync or async, got {settings.mode!r}")
     if settings.strategy not in ("auto", "pull", "notify-pull", "push"):
@@ -104,8 +104,14 @@ def execute(graph: Graph, program: Program, settings: Settings, options: RunOpti
         raise OptionError("strategy: asynchronous runs pull; push needs mode='sync'")
     if settings.strategy == "notify-pull" and program.activate is None:
         raise OptionError("strategy: notify-pull needs a program with activate")
-    shape = shape_of(program, [column.name for column in graph.catalog.columns], settings.params)
-    needs = program_needs(graph, shape, settings)
+    columns = {column.name: column.dtype for column in graph.catalog.columns}
+    shape = shape_of(program, columns, settings.params, graph.catalog.weight)
+    return shape, program_needs(graph, shape, settings)
+
+
+def execute(graph: Graph, program: Program, settings: Settings, options: RunOptions) -> Outcome:
+    """Run a program to its end."""
+    shape, needs = prepare(graph, program, settings)
     with Engine(graph, options, **needs) as engine:
         kernels = make_kernels(shape, options.device)
         run = ProgramRun(engine, shape, kernels, settings)

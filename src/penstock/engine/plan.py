@@ -7,9 +7,13 @@ from typing import Literal
 
 from penstock.config import format_bytes
 from penstock.errors import BudgetError
+from penstock.stream.budget import spell_enough
 
 #: Small arrays, results on their way, the allocator's crumbs.
 SPARE_BYTES = 2 << 20
+
+#: Gathered values are kept in so many ranges at most: the topology passes once for each.
+MOST_RANGES = 256
 
 #: Where the values of vertices are. "memory": all of them. "streamed": what is gathered is in
 #: memory, the rest travels with the pages. "ranges": what is gathered is in memory range by range,
@@ -99,19 +103,19 @@ def make_plan(
     if needs.gathered_bytes:
         count = counts[-1]
         left = memory - needs.always_bytes - SPARE_BYTES - count * per_stream
-        if left >= needs.gathered_bytes // 256:
+        if left >= -(-needs.gathered_bytes // MOST_RANGES):
             ranges = -(-needs.gathered_bytes // left)
             return Plan(count, False, False, 0, "ranges", ranges, memory)
-    raise BudgetError(_refusal(needs, memory, per_stream))
+    raise BudgetError(_refusal(needs, memory, counts[-1] * per_stream + SPARE_BYTES))
 
 
-def _refusal(needs: Needs, memory: int, per_stream: int) -> str:
-    least = needs.state_bytes
+def _refusal(needs: Needs, memory: int, buffers: int) -> str:
+    values = needs.state_bytes
     if needs.gathered_bytes is not None:
-        least = needs.always_bytes + -(-needs.gathered_bytes // 256)
-    least += SPARE_BYTES + per_stream
+        least = needs.always_bytes + -(-needs.gathered_bytes // MOST_RANGES)
+        values = min(values, least)
     return (
         f"memory: {format_bytes(memory)} is not enough: the values of the vertices that must be in "
-        f"memory take {format_bytes(least - SPARE_BYTES - per_stream)}, the buffers of a stream "
-        f"{format_bytes(per_stream + SPARE_BYTES)}; {format_bytes(least * 1.02)} would do"
+        f"memory take {format_bytes(values)}, the buffers of the streams {format_bytes(buffers)}; "
+        f"{spell_enough(values + buffers)} would do"
     )

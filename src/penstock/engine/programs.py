@@ -14,7 +14,10 @@ from penstock.engine.engine import Engine
 from penstock.engine.recovery import Recovery
 from penstock.engine.state import State
 from penstock.engine.sweeps import Sweeps, spans
-from penstock.types import U32, Array
+from penstock.errors import OptionError
+from penstock.store.page import checksum
+from penstock.stream.order import batches_of
+from penstock.types import U8, U32, Array
 
 Mode = Literal["sync", "async"]
 Until = Callable[[Mapping[str, float]], bool]
@@ -58,6 +61,14 @@ class ProgramRun:
         self.totals = {name: float(settings.params.get(name, 0)) for name in self.program.totals}
         self.iterations = 0
         self.converged = False
+        #: Of an iteration that is done in parts: the next page, and what kernels returned so far.
+        self._page = 0
+        self._partial: list[Any] = []
+        if settings.strategy == "notify-pull" and self.program.totals:
+            raise OptionError(
+                "strategy: notify-pull looks at some of the vertices, and the program's totals "
+                f"({', '.join(self.program.totals)}) are sums over all of them; use pull or auto"
+            )
         self.sweeps = Sweeps(engine, shape, kernels, self.state, self.active)
 
     # The loop
@@ -66,19 +77,36 @@ class ProgramRun:
         """Iterate until nothing is active, ``until`` holds, or ``max_iter`` is reached."""
         settings, engine = self._settings, self._engine
         engine.options.progress.start("iterations", settings.max_iter, "iterations")
-        with Recovery(engine, identity) as recovery:
+        with Recovery(engine, {**identity, **self._identity()}) as recovery:
             saved = recovery.resume(self._saved_arrays())
             if saved is None:
                 self._initialise()
             else:
                 self.iterations, extra = saved
                 self.totals, self.converged = dict(extra["totals"]), bool(extra["converged"])
+                self._page, self._partial = int(extra["page"]), list(extra["partial"])
                 if not self.state.in_memory:
                     self.state.reload()
             while not self.converged and self.iterations < settings.max_iter:
-                self._iterate()
-                extra = {"totals": self.totals, "converged": self.converged}
-                recovery.after(self.iterations, self._saved_arrays(), extra)
+                self._iterate(recovery)
+                recovery.after(self.iterations, self._saved_arrays(), self._extra())
+        nan = self.state.count_nan()
+        if nan:
+            engine.facts["nan"] = nan
+
+    def _identity(self) -> dict[str, Any]:
+        """What else a checkpoint must agree on: the values that the user gave for vertices."""
+        given = {f"field {name}": values for name, values in self._settings.fixed.items()}
+        if self._settings.start is not None:
+            given["start"] = self._settings.start
+        digests = {name: f"{checksum(as_bytes(array)):016x}" for name, array in given.items()}
+        return {"accumulator": str(self.program.accumulators), **digests}
+
+    def _extra(self) -> dict[str, Any]:
+        return {
+            "totals": self.totals, "converged": self.converged,
+            "page": self._page, "partial": self._partial,
+        }  # fmt: skip
 
     def _saved_arrays(self) -> dict[str, Any]:
         arrays = dict(self.state.old)
@@ -86,13 +114,15 @@ class ProgramRun:
             arrays["active'"] = self.active
         return arrays
 
-    def _iterate(self) -> None:
+    def _iterate(self, recovery: Recovery) -> None:
         settings = self._settings
         strategy, frontier, f = self._choose()
+        if self._page:
+            strategy = "pull"  # as it began
         with self._engine.step(strategy=strategy, active_share=round(f, 6)) as row:
             params = self._params()
             if strategy == "pull":
-                rows = self.sweeps.pull(params)
+                rows = self._pull(params, recovery)
             elif strategy == "notify-pull":
                 rows = self.sweeps.notify_pull(frontier, params)
             else:
@@ -110,6 +140,22 @@ class ProgramRun:
         if settings.until is not None and settings.until(self.totals):
             self.converged = True
 
+    def _pull(self, params: tuple[Any, ...], recovery: Recovery) -> list[Any]:
+        """All pages; an asynchronous run may stop and go on after some of them."""
+        every = recovery.every_pages if self._settings.mode == "async" else None
+        if every is None and self._page == 0:
+            return self.sweeps.pull(params)
+        table = self._engine.lists("in").table
+        for pages in batches_of(table, every or len(table), self._page):
+            rows = [*self._partial, *self.sweeps.pull(params, pages)]
+            self._partial = [[sum(column) for column in zip(*rows, strict=True)]] if rows else []
+            self._page = pages.stop
+            if pages.stop < len(table):
+                arrays = self._saved_arrays()
+                recovery.after(self.iterations, arrays, self._extra(), pages=len(pages))
+        rows, self._partial, self._page = self._partial, [], 0
+        return rows
+
     def _choose(self) -> tuple[Strategy, U32, float]:
         """How the next iteration goes, the active vertices, and the share of edges they have."""
         graph, asked = self._engine.graph, self._settings.strategy
@@ -124,13 +170,17 @@ class ProgramRun:
         if "out" in graph.directions and len(frontier) < graph.num_vertices:
             active_edges = int(graph.degrees("out")[frontier].sum(dtype=np.int64))
             f = active_edges / max(edges, 1)
+        if len(frontier) == graph.num_vertices and asked != "push" and self._can_pull:
+            return "pull", frontier, 1.0  # those without in-edges too, whom nobody notifies
         if asked != "auto":
             return asked, frontier, f
+        incremental = self.program.incremental and not self.program.order_matters
+        totals = len(self.program.totals) > 0  # over all vertices, not over some
         chosen = choose(
             active_edges, edges,
             resident=self._engine.plan.resident, ratio=self._settings.ratio,
-            can_pull=self._can_pull, can_notify=self._can_notify,
-            can_push=self._can_push and self.program.incremental and not self.program.order_matters,
+            can_pull=self._can_pull, can_notify=self._can_notify and not totals,
+            can_push=self._can_push and incremental and not totals,
         )  # fmt: skip
         return chosen, frontier, f
 
@@ -155,3 +205,8 @@ class ProgramRun:
         if self._settings.start is not None and self.program.activate is not None:
             self.active[:] = 0
             self.active[self._settings.start] = 1
+
+
+def as_bytes(array: Array) -> U8:
+    """An array's bytes."""
+    return np.ascontiguousarray(array).view(np.uint8)

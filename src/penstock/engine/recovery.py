@@ -23,6 +23,13 @@ class Recovery:
         self._schedule: Schedule = options.checkpoint_every
         self._saved_step = 0
         self._saved_at = clock()
+        #: Pages that were worked on since, and the edges that were counted by then.
+        self._pages = 0.0
+        self._edges = 0
+        stats = engine.graph.catalog.directions.values()
+        self._page_edges = sum(each.num_edges for each in stats) / max(
+            sum(each.num_pages for each in stats), 1
+        )
         self._checkpoint: Checkpoint | None = None
         if options.checkpoint is not None:
             graph = engine.graph
@@ -60,14 +67,33 @@ class Recovery:
         self._engine.options.progress.note(f"going on after step {saved.step}")
         return saved.step, dict(saved.extra)
 
-    def after(self, step: int, arrays: Mapping[str, Any], extra: Mapping[str, Any]) -> None:
-        """A step is complete: save if it is time, or if the run is to stop, and then stop."""
+    @property
+    def every_pages(self) -> int | None:
+        """After how many pages to come here even if a step is not complete; None: when it is."""
+        return None if self._checkpoint is None else self._schedule.every_pages
+
+    def after(
+        self,
+        step: int,
+        arrays: Mapping[str, Any],
+        extra: Mapping[str, Any],
+        *,
+        pages: int | None = None,
+    ) -> None:
+        """A step is complete, or a part of the next one that had so many ``pages``: save if it is
+        time, or if the run is to stop, and then stop.
+        """
         if self._checkpoint is None:
             return
+        edges = self._engine.metrics.total().edges_traversed
+        passed = (edges - self._edges) / max(self._page_edges, 1)
+        self._pages += passed if pages is None else pages
+        self._edges = edges
         stopping = self._engine.deferred.pending is not None
-        if stopping or self._schedule.due(step - self._saved_step, clock() - self._saved_at):
+        since = (step - self._saved_step, clock() - self._saved_at, self._pages)
+        if stopping or self._schedule.due(*since):
             self._checkpoint.save(step, arrays, extra)
-            self._saved_step, self._saved_at = step, clock()
+            self._saved_step, self._saved_at, self._pages = step, clock(), 0.0
         if stopping:
             with suppress(OSError):
                 self._engine.options.progress.note(f"saved after step {step}")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+import weakref
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from penstock.errors import AccessError, DiskSpaceError
+from penstock.errors import AccessError, CorruptionError, DiskSpaceError
 from penstock.store.direct import read_at
 from penstock.store.mapped import read_range
 from penstock.types import Array
@@ -25,17 +26,24 @@ class ScratchColumn:
         try:
             self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
         except OSError as error:
+            if error.errno in _FULL:
+                raise _full() from None
             raise AccessError(
                 f"{folder}: cannot be written ({error.strerror}); choose another folder for "
                 "temporary files with tmpdir= (--tmpdir)"
             ) from None
         self._fd = self._file.fileno()
+        #: Gives the room on disk back, at the latest when the column goes.
+        self.close = weakref.finalize(self, self._file.close)
 
     def read(self, begin: int, end: int) -> Array:
         """The values of vertices ``begin`` to ``end``."""
         values: Array = np.empty(end - begin, self.dtype)
-        if end > begin:
-            read_at(self._fd, begin * self.dtype.itemsize, values.view(np.uint8))
+        room = values.view(np.uint8)
+        if end > begin and read_at(self._fd, begin * self.dtype.itemsize, room) < len(room):
+            raise CorruptionError(
+                "a temporary file of the run ends too early: it was changed while it was in use"
+            )
         return values
 
     def write(self, begin: int, values: Array) -> None:
@@ -47,12 +55,19 @@ class ScratchColumn:
                 written = os.pwrite(self._fd, data, offset)
                 data, offset = data[written:], offset + written
         except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            if error.errno not in _FULL:
                 raise
-            raise DiskSpaceError(
-                "the disk for temporary files is full; free some space, choose another folder with "
-                "tmpdir= (--tmpdir), or give more memory"
-            ) from None
+            raise _full() from None
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def _full() -> DiskSpaceError:
+    return DiskSpaceError(
+        "the disk for temporary files is full; free some space, choose another folder with "
+        "tmpdir= (--tmpdir), or give more memory"
+    )
 
 
 class StoredArray:

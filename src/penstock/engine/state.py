@@ -140,6 +140,17 @@ class State:
             for name, old in self.old.items():
                 old[vertices] = self.new[name][vertices]
 
+    def count_nan(self) -> int:
+        """How many values are not numbers, in all fields together."""
+        found = 0
+        for name, dtype in self._shape.program.state_dtypes.items():
+            column = self.old[name]
+            for begin in range(0, self._engine.num_vertices if dtype.kind == "f" else 0, PART):
+                end = min(begin + PART, self._engine.num_vertices)
+                part = column[begin:end] if self.in_memory else column.read(begin, end)
+                found += int(np.isnan(part).sum())
+        return found
+
     def values(self, name: str) -> Array:
         """A field of all vertices."""
         column = self._whole.get(name, self.old[name])

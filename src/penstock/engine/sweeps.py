@@ -6,6 +6,7 @@ are summed in the order of the pages: the cuts are the graph's, whoever works on
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from penstock.engine.state import State
 from penstock.jit import kernel
 from penstock.program import Program
 from penstock.store.page import LARGE
-from penstock.stream.lists import Piece
+from penstock.stream.lists import Piece, by_page
 from penstock.types import U8, U32, Array
 
 Params = tuple[Any, ...]
@@ -37,8 +38,11 @@ def spans(num_vertices: int) -> list[tuple[int, int]]:
 class Slots:
     """Accumulators for pages that hold a part of a list."""
 
-    def __init__(self, table: Array, program: Program) -> None:
+    def __init__(self, table: Array, program: Program, among: range | None = None) -> None:
         pages = np.flatnonzero(table["kind"] == LARGE)
+        if among is not None:
+            pages = pages[(pages >= among.start) & (pages < among.stop)]
+        self._pages = pages
         self._slot = {int(page): k for k, page in enumerate(pages)}
         self.sums = identities(program, len(pages))
         firsts = np.flatnonzero(table["run"][pages] == 0).tolist()
@@ -51,6 +55,16 @@ class Slots:
 
     def __contains__(self, piece: Piece) -> bool:
         return piece.page in self._slot
+
+    def pages_of(self, run: tuple[int, int, int]) -> range:
+        """The pages of a vertex's list."""
+        return range(int(self._pages[run[1]]), int(self._pages[run[2] - 1]) + 1)
+
+    def keep(self, vertices: U32) -> None:
+        """Forget all runs but those of these vertices (ascending)."""
+        owners = np.array([run[0] for run in self.runs], np.int64)
+        there = np.isin(owners, vertices)
+        self.runs = [run for run, kept in zip(self.runs, there.tolist(), strict=True) if kept]
 
     def at(self, piece: Piece) -> int:
         """The vertex that accumulators would begin with for this piece to meet its own."""
@@ -80,24 +94,25 @@ class Sweeps:
 
     # Pull
 
-    def pull(self, params: Params) -> Rows:
-        """Every vertex gathers."""
+    def pull(self, params: Params, pages: range | None = None) -> Rows:
+        """Every vertex gathers, or those of some pages (with no run of large pages cut)."""
         if self._ranges is None:
             self._ranges = ranges_of(self._engine, self._shape)
-        rows = self._pull_whole(params) if len(self._ranges) == 1 else self._pull_ranges(params)
+        if len(self._ranges) == 1:
+            rows = self._pull_whole(params, pages)
+        else:
+            rows = self._pull_ranges(params)
         self._state.swap()
         return rows
 
-    def _pull_whole(self, params: Params) -> Rows:
+    def _pull_whole(self, params: Params, pages: range | None) -> Rows:
         state, lists = self._state, self._engine.lists("in")
         gathered = state.gathered(0, self._engine.num_vertices)
-        slots = Slots(lists.table, self._shape.program)
+        slots = Slots(lists.table, self._shape.program, pages)
+        firsts = lists.table["first_vid"].astype(np.int64)
 
-        def work(stream: int, piece: Piece) -> Any:
+        def one(stream: int, piece: Piece) -> Any:
             base, local = state.local(self._shape.local, piece.begin, piece.end)
-            if piece in slots:
-                self._gather(stream, piece, 0, slots.at(piece), gathered, slots.sums, params)
-                return None
             new = state.new_arrays(piece.begin, piece.end)
             found = self._engine.timed_call(
                 stream, piece, self._kernels.pull, piece.block, piece.begin, piece.end,
@@ -106,8 +121,16 @@ class Sweeps:
             state.store(piece.begin, new)
             return found
 
-        rows = lists.scan(work)
-        return [*(row for row in rows if row is not None), *self._finish_slots(slots, params)]
+        def work(stream: int, piece: Piece) -> Rows:
+            if piece in slots:
+                self._gather(stream, piece, 0, slots.at(piece), gathered, slots.sums, params)
+                return []
+            # Totals are added up page by page, so that they are the same wherever the pages are.
+            parts = by_page(piece, firsts) if self._shape.program.totals else [piece]
+            return [one(stream, part) for part in parts]
+
+        rows = chain.from_iterable(lists.scan(work, pages=pages))
+        return [*rows, *self._finish_slots(slots, params)]
 
     def _gather(
         self, stream: int, piece: Piece, low: int, at: int, gathered: Any, sums: Any, params: Params
@@ -189,11 +212,16 @@ class Sweeps:
                 0, 0, gathered, local, new, self._active, params,
             )  # fmt: skip
 
-        rows = [row for row in lists.visit(touched, work) if row is not None]
-        if not lists.resident:
-            there = set(touched[np.isin(touched, [run[0] for run in slots.runs])].tolist())
-            slots.runs = [run for run in slots.runs if run[0] in there]
-            rows += self._finish_slots(slots, params)
+        slots.keep(touched)
+        if lists.resident:
+            # Long lists are summed page by page here too, so that the result is the same.
+            short = touched[~np.isin(touched, [run[0] for run in slots.runs])]
+            rows = lists.visit(short, work)
+            for run in slots.runs:
+                lists.scan(work, pages=slots.pages_of(run))
+        else:
+            rows = [row for row in lists.visit(touched, work) if row is not None]
+        rows += self._finish_slots(slots, params)
         state.commit(touched)
         return rows
 
@@ -219,7 +247,7 @@ class Sweeps:
         n = engine.num_vertices
         gathered = state.gathered(0, n)
         _, of_dst = state.local(self._shape.of_dst, 0, n)
-        everything = program.activate is None or len(frontier) == n
+        everything = program.activate is None or not program.incremental or len(frontier) == n
         if everything:
             frontier = np.arange(n, dtype=np.uint32)
         args = (gathered, of_dst, self._sums, marks, params)
@@ -253,7 +281,8 @@ class Sweeps:
     def _apply_pushed(self, touched: U32, params: Params, *, everything: bool) -> Rows:
         engine, state, sums = self._engine, self._state, self._sums
         n = engine.num_vertices
-        if everything and not self._shape.program.incremental:
+        program = self._shape.program
+        if program.totals or (everything and not program.incremental):
 
             def apply(stream: int, span: tuple[int, int]) -> Any:
                 with engine.metrics.timed("kernel", stream):

@@ -6,6 +6,17 @@ from penstock.config import format_bytes
 from penstock.errors import BudgetError
 
 
+def spell_enough(size: int) -> str:
+    """Bytes for people, rounded up: who asks for what it says gets at least ``size``.
+
+    >>> spell_enough(2_149_000)
+    '2.2 MB'
+    """
+    unit = next((u for u in (1, 10**3, 10**6, 10**9) if size < 1000 * u), 10**12)
+    tenth = max(unit // 10, 1)
+    return format_bytes(-(-(size + 1) // tenth) * tenth)
+
+
 class Budget:
     """Bytes that a run may hold, and who holds them."""
 
@@ -31,7 +42,7 @@ class Budget:
                 f"memory: {holder} needs {format_bytes(size)}, but only "
                 f"{format_bytes(max(self.left, 0))} of {format_bytes(self.limit)} are left"
                 f"{f' ({held})' if held else ''}; "
-                f"at least {format_bytes(self.used + size)} would do"
+                f"at least {spell_enough(self.used + size)} would do"
             )
         self.holders[holder] = self.holders.get(holder, 0) + size
 

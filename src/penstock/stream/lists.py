@@ -9,7 +9,7 @@ depend on the graph alone, not on the number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -23,9 +23,9 @@ from penstock.store.layout import DECODE_ROOM
 from penstock.store.page import LARGE
 from penstock.stream.block import Block
 from penstock.stream.cache import PageCache
-from penstock.stream.order import pages_of, slices_of, visiting_order
+from penstock.stream.order import check_table, pages_of, slices_of, visiting_order
 from penstock.stream.reader import PageReader
-from penstock.types import U8, U32, Array, Direction
+from penstock.types import I64, U8, U32, Array, Direction
 
 #: Edges in a piece of resident lists, at least (if they have so many).
 PIECE_EDGES = 1 << 17
@@ -54,6 +54,14 @@ def split(piece: Piece) -> Iterator[Piece]:
         yield piece._replace(begin=begin, end=min(begin + PIECE_VERTICES, piece.end))
 
 
+def by_page(piece: Piece, first_vids: I64) -> list[Piece]:
+    """A piece cut where pages begin; ``first_vids`` has the first vertex of each page."""
+    low = np.searchsorted(first_vids, piece.begin, side="right")
+    high = np.searchsorted(first_vids, piece.end)
+    cuts = [piece.begin, *first_vids[low:high].tolist(), piece.end]
+    return [piece._replace(begin=a, end=b) for a, b in pairwise(cuts)]
+
+
 class Lists(Protocol):
     """One direction of a graph as blocks."""
 
@@ -61,8 +69,10 @@ class Lists(Protocol):
     resident: bool
     table: Array
 
-    def scan(self, work: Work, *, ordered: bool = False) -> list[Any]:
-        """Call ``work`` for every piece; ``ordered``: one at a time, in the order of the pages."""
+    def scan(self, work: Work, *, ordered: bool = False, pages: range | None = None) -> list[Any]:
+        """Call ``work`` for every piece, or those of some pages; ``ordered``: one at a time, in the
+        order of the pages.
+        """
 
     def visit(self, vertices: U32, work: Work) -> list[Any]:
         """Call ``work`` for pieces that hold these vertices (ascending, each once)."""
@@ -114,6 +124,10 @@ class StreamedLists:
         cache: PageCache,
     ) -> None:
         self.table = graph.page_table(direction)
+        name = f"{graph.stored(direction)}.pages.npy"
+        check_table(
+            self.table, graph.num_vertices, name if graph.path is None else str(graph.path / name)
+        )
         self._columns = column_positions(graph, columns)
         self._workers = workers
         self._metrics = metrics
@@ -133,24 +147,25 @@ class StreamedLists:
         self._reader.close()
         self._cache.clear()
 
-    def scan(self, work: Work, *, ordered: bool = False) -> list[Any]:
+    def scan(self, work: Work, *, ordered: bool = False, pages: range | None = None) -> list[Any]:
         """See :class:`Lists`."""
-        pages = np.arange(len(self.table))
+        chosen = range(len(self.table)) if pages is None else pages
         if not ordered:
-            return self._run(visiting_order(self.table, pages, self._cache), None, work)
+            order = visiting_order(self.table, np.array(chosen, np.int64), self._cache)
+            return self._run(order, None, work)
         turns = Turns()
 
-        def one(stream: int, page: int) -> list[Any]:
+        def one(stream: int, number: int) -> list[Any]:
             def waiting(pieces: list[Piece]) -> list[Any]:
-                return turns.take(page, lambda: [work(stream, piece) for piece in pieces])
+                return turns.take(number, lambda: [work(stream, piece) for piece in pieces])
 
             try:
-                return self._one(stream, page, None, waiting)
+                return self._one(stream, chosen[number], None, waiting)
             except BaseException:
-                turns.fail(page)
+                turns.fail(number)
                 raise
 
-        return list(chain.from_iterable(self._workers.run(one, range(len(pages)))))
+        return list(chain.from_iterable(self._workers.run(one, range(len(chosen)))))
 
     def visit(self, vertices: U32, work: Work) -> list[Any]:
         """See :class:`Lists`."""
@@ -205,7 +220,7 @@ class StreamedLists:
                 mine.page = self._reader.new_buffer() if free is None else free
 
     def _decode(self, page: int, data: U8, mine: _Stream) -> Block:
-        header = self._reader.header(page, data)
+        header = self._reader.header(page, data, self.table[page])
         found = self._layout.decode_into(data, header, mine.offsets, mine.neighbours)
         return Block(
             header.first_vid,
@@ -229,10 +244,10 @@ class ResidentLists:
         self.table = table
         self.direction = direction
         self._workers = workers
-        self._pieces = _cut_pieces(block, table)
+        self._pieces = _cut_pieces(block, table, range(len(table)))
 
     def with_blocks(self, blocks: Sequence[Block]) -> ResidentLists:
-        """The same pieces, each with another block."""
+        """The same pieces, each with another block; to be scanned as a whole."""
         other = ResidentLists.__new__(ResidentLists)
         other.block, other.table, other.direction = self.block, self.table, self.direction
         other._workers = self._workers
@@ -241,11 +256,12 @@ class ResidentLists:
         ]
         return other
 
-    def scan(self, work: Work, *, ordered: bool = False) -> list[Any]:
+    def scan(self, work: Work, *, ordered: bool = False, pages: range | None = None) -> list[Any]:
         """See :class:`Lists`."""
+        pieces = self._pieces if pages is None else _cut_pieces(self.block, self.table, pages)
         if ordered:
-            return [work(0, piece) for piece in self._pieces]
-        return self._workers.run(work, self._pieces)
+            return [work(0, piece) for piece in pieces]
+        return self._workers.run(work, pieces)
 
     def visit(self, vertices: U32, work: Work) -> list[Any]:
         """See :class:`Lists`; the vertices may come in any order."""
@@ -260,25 +276,32 @@ class ResidentLists:
         return self._workers.run(work, pieces)
 
 
-def _cut_pieces(block: Block, table: Array) -> list[Piece]:
-    """Neighbouring small pages together until they are worth a call; large pages each alone."""
+def _cut_pieces(block: Block, table: Array, pages: range) -> list[Piece]:
+    """Neighbouring small pages together until they are worth a call; large pages each alone, and
+    pages of too many vertices, which are split where streams split them.
+    """
     pieces: list[Piece] = []
+    rows = table[pages.start : pages.stop]
+    kinds, counts = rows["kind"].tolist(), rows["num_edges"].tolist()
+    firsts, sizes = rows["first_vid"].tolist(), rows["num_vertices"].tolist()
     start, edges = 0, 0
-    kinds, counts = table["kind"].tolist(), table["num_edges"].tolist()
-    firsts, sizes = table["first_vid"].tolist(), table["num_vertices"].tolist()
-    for page, kind in enumerate(kinds):
+    for k, kind in enumerate(kinds):
         if kind == LARGE:
-            where = table[page]["first_edge"].astype(block.offsets.dtype)
-            ends: Array = np.array([where, where + counts[page]], block.offsets.dtype)
-            part = Block(firsts[page], ends, block.neighbours, block.columns)
-            pieces.append(Piece(page, part, firsts[page], firsts[page] + 1))
-            start, edges = page + 1, 0
+            where = int(rows[k]["first_edge"])
+            ends: Array = np.array([where, where + counts[k]], block.offsets.dtype)
+            part = Block(firsts[k], ends, block.neighbours, block.columns)
+            pieces.append(Piece(pages[k], part, firsts[k], firsts[k] + 1))
+            start, edges = k + 1, 0
             continue
-        edges += counts[page]
-        last = page + 1 == len(kinds) or kinds[page + 1] == LARGE
-        if edges >= PIECE_EDGES or last:
-            pieces += split(Piece(start, block, firsts[start], firsts[page] + sizes[page]))
-            start, edges = page + 1, 0
+        edges += counts[k]
+        last = k + 1 == len(kinds) or kinds[k + 1] == LARGE
+        if (
+            last
+            or edges >= PIECE_EDGES
+            or firsts[k + 1] + sizes[k + 1] - firsts[start] > PIECE_VERTICES
+        ):
+            pieces += split(Piece(pages[start], block, firsts[start], firsts[k] + sizes[k]))
+            start, edges = k + 1, 0
     return pieces
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from penstock.errors import CorruptionError
 from penstock.metrics import Metrics
 from penstock.store.direct import page_buffer
 from penstock.store.graph import FilePages, Graph, MemoryPages
@@ -47,8 +50,10 @@ class PageReader:
         """The page itself, if the graph is in memory."""
         return None if self._memory is None else self._memory.page(page)
 
-    def header(self, page: int, data: U8) -> PageHeader:
-        """What the page says about itself, after checking that it is the right one, and whole."""
+    def header(self, page: int, data: U8, row: Any) -> PageHeader:
+        """What the page says about itself, after checking that it is the right one, whole, and what
+        its row of the page table says.
+        """
         where = self._where(page)
         if not self._checked[page]:
             check_page(data, where)
@@ -61,6 +66,12 @@ class PageReader:
             tag=self._tag,
             page_id=page,
         )
+        for name in ("kind", "run", "first_vid", "first_edge", "num_vertices", "num_edges"):
+            if getattr(header, name) != row[name]:
+                raise CorruptionError(
+                    f"{where}: its {name} is {getattr(header, name)}, the page table says "
+                    f"{row[name]}; one of them was changed or damaged: restore or rebuild the graph"
+                )
         return header
 
     def new_buffer(self) -> U8:

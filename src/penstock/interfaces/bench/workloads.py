@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from penstock.algorithms.bfs import bfs
 from penstock.algorithms.pagerank import pagerank
 from penstock.config import thread_count
 from penstock.engine.result import Result
 from penstock.engine.run import run
+from penstock.errors import BudgetError
 from penstock.interfaces.api import generate
 from penstock.metrics import clock
 from penstock.program import Program
@@ -29,6 +31,8 @@ SEED = 20
 PAGERANK_ITERATIONS = 10
 #: A level or distance that no vertex has.
 FAR = 1 << 30
+#: Until nothing is active.
+ENDLESS: dict[str, Any] = {"max_iter": 10_000}
 
 Row = dict[str, Any]
 #: Runs an algorithm with the options that it is given.
@@ -40,8 +44,10 @@ class Workbench:
     """The graphs of a suite, made when first asked for, and how to run on them."""
 
     scale: int
-    #: Where graphs and traces go; must be there.
+    #: Where graphs go; must be there.
     folder: Path
+    #: Where traces go; None: beside the graphs.
+    traces: Path | None = None
     memory: str | None = None
     threads: int | None = None
     page_size: str | None = None
@@ -74,19 +80,25 @@ class Workbench:
 
     @cached_property
     def algorithms(self) -> dict[str, tuple[Runner, Direction]]:
-        """GStream's two kinds of algorithm, in the form each does best here, and their lists."""
+        """GStream's two kinds of algorithm, and the lists that they stream."""
         return {
-            "BFS": (self.runner(bfs, strategy="push"), "out"),
+            "BFS": (self.runner(levels), "out"),
             "PageRank": (self.runner(ten_iterations, strategy="pull"), "in"),
         }
 
     def runner(self, function: Runner, graph: Graph | None = None, **fixed: Any) -> Runner:
-        """A function of the remaining options."""
+        """A function of the remaining options; without ``load=False`` it runs in memory."""
 
         def call(**options: Any) -> Result:
             chosen = self.graph if graph is None else graph
             every = {"memory": self.memory, "threads": self.threads}
-            return function(chosen, **every | fixed | options)
+            result = function(chosen, **every | fixed | options)
+            if options.get("load", True) and not result.stats["resident"]:
+                raise BudgetError(
+                    f"memory: a graph of scale {self.scale} does not fit in memory as a whole, "
+                    "which some experiments need; give more --memory or a smaller --scale"
+                )
+            return result
 
         return call
 
@@ -150,8 +162,10 @@ _LEVELS = Program(
 )  # fmt: skip
 
 
-def bfs(graph: Graph, **options: Any) -> Result:
-    """Levels from :func:`source_of`, level by level; in both forms, pushed and pulled."""
+def levels_program(graph: Graph, **options: Any) -> Result:
+    """Levels from :func:`source_of` as a vertex program, which can be pushed and pulled; an
+    unreached vertex has level :data:`FAR`.
+    """
     return _from_source(graph, _LEVELS, **options)
 
 
@@ -188,7 +202,7 @@ def _from_source(graph: Graph, program: Program, **options: Any) -> Result:
     source = source_of(graph)
     rank = int(np.searchsorted(graph.ids, source))
     params = {"source": rank, "far": FAR}
-    return run(graph, program, params=params, start=[source], max_iter=10_000, **options)
+    return run(graph, program, **{"params": params, "start": [source], **ENDLESS, **options})
 
 
 def _label_init(vertex):  # type: ignore[no-untyped-def]
@@ -216,12 +230,17 @@ _LABELS = Program(
 
 def components(graph: Graph, **options: Any) -> Result:
     """Connected components by passing the smallest label on."""
-    return run(graph, _LABELS, max_iter=10_000, **options)
+    return run(graph, _LABELS, **ENDLESS | options)
 
 
 def ten_iterations(graph: Graph, **options: Any) -> Result:
     """PageRank, as long as GStream runs it."""
     return pagerank(graph, **{"tol": 0, "max_iter": PAGERANK_ITERATIONS, **options})
+
+
+def levels(graph: Graph, **options: Any) -> Result:
+    """BFS from :func:`source_of`."""
+    return bfs(graph, source_of(graph), **options)
 
 
 # The limit

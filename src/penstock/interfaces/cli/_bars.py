@@ -73,7 +73,9 @@ class Bars:
         if self._task is None:
             return
         task = next(t for t in self._drawing.tasks if t.id == self._task)
-        done = max(task.completed, task.total or 0) or 1
+        # Iterations have a limit, which need not be reached; other totals are all there is to do.
+        limited = task.fields.get("unit") == "iterations"
+        done = max(task.completed, 0 if limited else task.total or 0) or 1
         self._drawing.update(self._task, total=done, completed=done)
         self._drawing.stop_task(self._task)
         self._task = None

@@ -32,18 +32,22 @@ def _where(stats: dict[str, Any]) -> str:
     return f"edges streamed, {stats['streams']} pages at a time{passes}"
 
 
-def counted(stats: dict[str, Any]) -> str:
-    """The facts of a run, one a line."""
+def counted(stats: dict[str, Any], expected: dict[str, Any]) -> str:
+    """The facts of a run, one a line, with what was expected beside them."""
     seconds, edges = stats["seconds"], stats["edges_traversed"]
     pages, hits = stats["pages_read"], stats["cache_hits"]
-    loading = stats.get("load_seconds", 0)
+    time = [f"estimated {expected['seconds']:.3g}"]
+    if stats["load_seconds"]:
+        time.append(f"loading edges {stats['load_seconds']:.2g}")
+    read = f"{pages:,} pages; estimated {format_bytes(expected['bytes_read'])}"
+    held = f"the whole process; of it for the run {format_bytes(expected['memory_bytes'])} at most"
     pairs = [
-        ("seconds", f"{seconds:.3g}" + (f"  (loading edges {loading:.2g})" if loading else "")),
+        ("seconds", f"{seconds:.3g}  ({'; '.join(time)})"),
         ("iterations", f"{stats['iterations']:,}{_ending(stats)}"),
         ("edges traversed", f"{edges:,}{_rate(edges, seconds)}"),
-        ("bytes read", f"{format_bytes(stats['bytes_read'])}  ({pages:,} pages)"),
+        ("bytes read", f"{format_bytes(stats['bytes_read'])}  ({read})"),
         ("cache hits", f"{hits:,} of {hits + pages:,} pages" + _share(hits, hits + pages)),
-        ("peak memory", f"{format_bytes(stats['peak_memory'])}  (the whole process)"),
+        ("peak memory", f"{format_bytes(stats['peak_memory'])}  ({held})"),
         ("waiting for I/O", f"{stats['io_seconds']:.3g} s  (sum over streams)"),
         ("in kernels", f"{stats['kernel_seconds']:.3g} s  (sum over streams)"),
     ]
@@ -53,7 +57,7 @@ def counted(stats: dict[str, Any]) -> str:
 def _ending(stats: dict[str, Any]) -> str:
     if "converged" not in stats:
         return ""
-    return "  (converged)" if stats["converged"] else "  (not converged)"
+    return "  (converged)" if stats["converged"] else "  (the limit)"
 
 
 def _rate(edges: int, seconds: float) -> str:

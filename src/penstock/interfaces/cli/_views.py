@@ -24,11 +24,17 @@ _PART = 1 << 19
 class View:
     """A result in a few lines."""
 
-    text: str
+    heading: str
+    body: str
     #: The ``k`` best rows, ``(id, value)``, as ``--json`` has them.
     top: list[tuple[Any, Any]]
     #: What was found in all.
     summary: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """Heading and body, as far as there are any."""
+        return "\n".join(part for part in (self.heading, self.body) if part)
 
 
 def view(algorithm: str, result: Result, k: int) -> View:
@@ -39,7 +45,7 @@ def view(algorithm: str, result: Result, k: int) -> View:
 def highest(result: Result, k: int) -> View:
     """The largest values."""
     top = result.top(k)
-    return View(_top_text("Top", "vertex", result.name, top), top)
+    return View(f"Top {len(top)}" if top else "", _top_text("vertex", result.name, top), top)
 
 
 def levels(result: Result, k: int) -> View:
@@ -51,9 +57,9 @@ def levels(result: Result, k: int) -> View:
         counts[: len(short)] += short
     reached = int(counts.sum())
     rows = [(str(level), int(count)) for level, count in enumerate(counts)]
-    text = f"Reached {reached:,} of {len(result):,} vertices, in levels\n"
     return View(
-        text + histogram("level", "vertices", rows),
+        f"reached {reached:,} of {len(result):,} vertices in {len(counts):,} levels",
+        histogram("level", "vertices", rows),
         result.top(k),
         {"reached": reached, "levels": counts.tolist()},
     )
@@ -76,10 +82,11 @@ def distances(result: Result, k: int) -> View:
     order = np.argsort(-values, kind="stable")
     top = list(zip(result.ids[places[order]].tolist(), values[order].tolist(), strict=True))
     mean = total / reached if reached else None
-    text = f"Reached {reached:,} of {len(result):,} vertices"
-    text += "" if mean is None else f", {_cell(mean)} away on average"
+    heading = f"reached {reached:,} of {len(result):,} vertices"
+    heading += "" if mean is None else f", {_cell(mean)} away on average; the farthest"
     return View(
-        f"{text}\n" + _top_text("Farthest", "vertex", result.name, top),
+        heading,
+        _top_text("vertex", result.name, top),
         top,
         {"reached": reached, "mean": mean, "largest": top[0][1] if top else None},
     )
@@ -92,9 +99,9 @@ def components(result: Result, k: int) -> View:
     top = list(zip(labels[order].tolist(), sizes[order].tolist(), strict=True))
     largest = int(sizes.max()) if len(sizes) else 0
     share = f" ({largest / len(result):.1%} of all)" if largest else ""
-    text = f"{len(sizes):,} components; the largest has {largest:,} vertices{share}\n"
     return View(
-        text + _top_text("Largest", "component", "vertices", top),
+        f"{len(sizes):,} components; the largest has {largest:,} vertices{share}",
+        _top_text("component", "vertices", top),
         top,
         {"components": len(sizes), "largest": largest},
     )
@@ -103,8 +110,11 @@ def components(result: Result, k: int) -> View:
 def _sizes(result: Result) -> tuple[Array, Array]:
     """The label of each component, ascending, and how many vertices it has."""
     labels = result.values
-    if labels.dtype == object:
-        names, inverse = np.unique(labels.astype("T"), return_inverse=True)
+    if labels.dtype == object:  # strings, or numbers beyond int64
+        strings = any(isinstance(each, str) for each in labels[:1])
+        names, inverse = np.unique(
+            labels.astype("T" if strings else np.uint64), return_inverse=True
+        )
         return names.astype(object), np.bincount(inverse, minlength=len(names))
     # A component is named after one of its own vertices, and ids are in order.
     roots = labels[labels == result.ids]
@@ -122,6 +132,7 @@ def degrees(result: Result, k: int) -> View:
     names = [f"{low:,}" if low == high else f"{low:,} to {high:,}" for low, high in ends]
     rows = list(zip(names, bins.tolist(), strict=False))
     return View(
+        "",
         histogram("degree", "vertices", rows, most=len(rows)),
         result.top(k),
         {"degrees": len(result), "largest": int(degree[-1]) if len(result) else None},
@@ -158,11 +169,9 @@ def histogram(
     return "\n".join(f"{a}  {b}".rstrip() for a, b in zip(lines, bars, strict=True))
 
 
-def _top_text(title: str, id_name: str, value_name: str, top: Sequence[tuple[Any, Any]]) -> str:
-    if not top:
-        return ""
+def _top_text(id_name: str, value_name: str, top: Sequence[tuple[Any, Any]]) -> str:
     rows = [(id_name, value_name), *((str(each), _cell(value)) for each, value in top)]
-    return f"{title} {len(top)}\n{table(rows)}"
+    return table(rows) if top else ""
 
 
 def _cell(value: Any) -> str:

@@ -27,7 +27,7 @@ def command(
         int, typer.Option(help="2 to this many vertices, 16 edges each.", min=1, max=31)
     ] = 18,
     memory: Annotated[
-        str, typer.Option(help="Bytes the build may hold; the edges alone take more.")
+        str, typer.Option(help="Bytes each step may hold; the edges alone take more.")
     ] = "20MB",
     threads: Threads = None,
     keep: Annotated[
@@ -38,7 +38,7 @@ def command(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Make a graph, build it in less memory than its edges take, verify it, and show it."""
+    """Make a graph, build it in less memory than its edges take, verify it, rank it, search it."""
     from penstock.interfaces.cli._output import show, write_out
 
     def say(text: str) -> None:
@@ -74,42 +74,75 @@ def run(
     overwrite: bool,
 ) -> dict[str, Any]:
     """Do it all; ``say`` prints what people want to see meanwhile."""
-    from penstock.config import format_bytes, parse_bytes, thread_count
+    from penstock.config import format_bytes, parse_bytes
     from penstock.interfaces.cli._bars import watching
-    from penstock.interfaces.cli._building import built
     from penstock.interfaces.cli._summary import as_text
 
     edges = _EDGE_FACTOR << scale
     say(f"A random graph of {1 << scale:,} vertices and {edges:,} edges (RMAT, scale {scale}).")
     say(
         f"Its edges take {format_bytes(8 * edges)} as pairs of 4-byte numbers; "
-        f"the build may hold {format_bytes(parse_bytes(memory))}.\n"
+        f"each step may hold {format_bytes(parse_bytes(memory))}.\n"
     )
-    started = time.perf_counter()
+    limits: dict[str, Any] = {"memory": memory, "threads": threads}
     with watching(kernels=True, announce=True) as progress:
-        from penstock.interfaces.api import generate
-        from penstock.store.check import check_graph
-
-        graph = generate(
-            "rmat", path, scale=scale, edge_factor=_EDGE_FACTOR, memory=memory, threads=threads,
-            overwrite=overwrite, progress=progress,
-        )  # fmt: skip
-        data = built(graph, time.perf_counter() - started)
-        checking = time.perf_counter()
-        report = check_graph(path, threads=thread_count(threads), progress=progress)
-        verified = time.perf_counter() - checking
-    say(f"built     in {data['seconds']:.1f} s, out of core")
-    say(
-        f"verified  in {verified:.1f} s: {report.pages:,} pages, {report.edges:,} entries, "
-        f"{len(report.problems)} problems\n"
-    )
-    say(as_text({**data, "path": path.name}))
+        graph, data = _make(path, scale, say, overwrite=overwrite, progress=progress, **limits)
+        used, pictures = _use(graph, say, progress=progress, **limits)
+    say("\n" + as_text({**data, "path": path.name}))
     say("\n" + _samples(graph))
-    return {
-        **data,
-        "memory_bytes": parse_bytes(memory),
-        "verified": {"seconds": verified, "pages": report.pages, "problems": len(report.problems)},
+    say("\n" + pictures)
+    return {**data, **used, "memory_bytes": parse_bytes(memory)}
+
+
+def _make(
+    path: Path, scale: int, say: Callable[[str], None], *, threads: int | None, **options: Any
+) -> tuple[Graph, dict[str, Any]]:
+    """Build the graph and verify it."""
+    from penstock.config import thread_count
+    from penstock.interfaces.api import generate
+    from penstock.interfaces.cli._building import built
+    from penstock.store.check import check_graph
+
+    started = time.perf_counter()
+    graph = generate(
+        "rmat", path, scale=scale, edge_factor=_EDGE_FACTOR, threads=threads, **options
+    )
+    data = built(graph, time.perf_counter() - started)
+    say(f"built     in {data['seconds']:.1f} s, out of core")
+    checking = time.perf_counter()
+    report = check_graph(path, threads=thread_count(threads), progress=options["progress"])
+    seconds, problems = time.perf_counter() - checking, len(report.problems)
+    say(
+        f"verified  in {seconds:.1f} s: {report.pages:,} pages, {report.edges:,} entries, "
+        f"{problems} problems"
+    )
+    verified = {"seconds": seconds, "pages": report.pages, "problems": problems}
+    return graph, {**data, "verified": verified}
+
+
+def _use(graph: Graph, say: Callable[[str], None], **options: Any) -> tuple[dict[str, Any], str]:
+    """Rank the vertices, and search from the first one."""
+    from penstock.algorithms import find
+    from penstock.interfaces.cli._views import view
+
+    ranks = find("pagerank")(graph, **options)
+    say(f"ranked    in {_how(ranks.stats)}")
+    best = view("pagerank", ranks, _SHOWN)
+    source = best.top[0][0]
+    levels = find("bfs")(graph, source, **options)
+    say(f"searched  in {_how(levels.stats)}")
+    reached = view("bfs", levels, _SHOWN)
+    pictures = f"Highest PageRank\n{best.body}\n\nFrom {source}: {reached.text}"
+    data = {
+        "pagerank": {"top": best.top, "stats": ranks.stats},
+        "bfs": {"source": source, **reached.summary, "stats": levels.stats},
     }
+    return data, pictures
+
+
+def _how(stats: dict[str, Any]) -> str:
+    where = "in memory" if stats["resident"] else "streamed from disk"
+    return f"{stats['seconds']:.1f} s, in {stats['iterations']} iterations over edges {where}"
 
 
 def _samples(graph: Graph) -> str:
@@ -137,6 +170,7 @@ def _next_steps(kept: Path | None) -> str:
     lines += [
         f"  penstock info {graph}",
         f"  penstock verify {graph}",
+        f"  penstock run pagerank {graph} --memory 64MB --out ranks.parquet",
         f"  penstock export {graph} edges.parquet",
     ]
     return "\n".join(lines)

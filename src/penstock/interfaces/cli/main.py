@@ -21,7 +21,7 @@ from penstock.interfaces.cli._output import finish_output, tolerate_any_text
 from penstock.interfaces.cli._signals import stopping_cleanly
 
 #: The commands, each a file here with a function ``command``.
-COMMANDS = ("demo", "generate", "build", "info", "verify", "export", "run")
+COMMANDS = ("demo", "generate", "build", "info", "verify", "export", "plan", "run", "bench")
 
 
 class LazyCommands(TyperGroup):
@@ -94,6 +94,10 @@ def run(args: Sequence[str]) -> int:
 
 def main() -> None:
     """The entry point."""
+    if sys.argv[1:2] == ["run"]:
+        # Numba imports SciPy, if there is one, to load any kernel; none here needs it, and it makes
+        # a small run start clearly later.
+        sys.modules.setdefault("scipy", None)  # type: ignore[arg-type]
     code = run(sys.argv[1:])
     try:
         sys.stderr.flush()

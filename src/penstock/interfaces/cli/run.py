@@ -112,7 +112,8 @@ def command(
     options = run_options(locals())
 
     from penstock.algorithms import find
-    from penstock.interfaces.cli._bars import watching
+    from penstock.interfaces.cli._bars import Notes, watching
+    from penstock.interfaces.cli._estimates import estimate, estimate_text
     from penstock.interfaces.cli._output import show
     from penstock.interfaces.cli._run_report import report_data
     from penstock.interfaces.cli._views import view
@@ -123,10 +124,13 @@ def command(
     with watching(kernels=True) as progress, saying_how_to_go_on(options["checkpoint"]):
         if resume and not saved_state(options["checkpoint"]).exists():
             progress.note(f"there is no checkpoint in {options['checkpoint']}: starting anew")
+        expected = estimate(opened, chosen, parameters, options)
+        if not isinstance(progress, Notes):
+            progress.note(estimate_text(expected))
         result = chosen(opened, **parameters, progress=progress, **options)
     shown = view(chosen.name, result, top)
     data = report_data(chosen.name, opened, parameters, result)
-    data |= {"top": shown.top, "summary": shown.summary, "out": None if out is None else str(out)}
+    data |= {"estimate": expected, "top": shown.top, "summary": shown.summary, "out": out}
     if verify:
         chosen.verify(opened, result)
         data["verified"] = True
@@ -143,7 +147,9 @@ def run_text(
     from penstock.interfaces.cli._run_report import counted, headline, iterations_text
 
     table = iterations_text(result.iterations) if with_iterations else ""
-    parts = [headline(data["algorithm"], graph, result.stats), shown, table, counted(result.stats)]
+    stats = result.stats
+    parts = [headline(data["algorithm"], graph, stats), shown, table]
+    parts.append(counted(stats, data["estimate"]))
     last = []
     if "verified" in data:
         last.append("verified by another method")

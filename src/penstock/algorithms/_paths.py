@@ -1,0 +1,148 @@
+"""What shortest distances imply: parents, and whether the distances are right.
+
+An edge is *tight* if it leads from u to v with ``distance[u] + weight == distance[v]``; the parents
+of vertices are at the other end of tight edges. Where the weight is 0, or so small that adding it
+changes nothing, tight edges may form circles, so that these are looked at last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from penstock.algorithms._vids import by_vid, vids_by_vid
+from penstock.errors import VerificationError
+from penstock.jit import atomic_min, kernel
+from penstock.types import NO_VERTEX, U32, VID, Array
+
+if TYPE_CHECKING:
+    from penstock.engine.engine import Engine
+    from penstock.engine.result import Result
+    from penstock.store.graph import Graph
+
+
+def find_parents(engine: Engine, source_vid: int, distances: Array) -> U32:
+    """The parent of each vertex, ``NO_VERTEX`` where no path leads: the smallest vertex number that
+    is nearer to the source at the other end of a tight edge. A vertex that has none nearer gets the
+    smallest of those as near as itself that already have a parent, in as many rounds as it takes.
+    """
+    parents: U32 = engine.array("parents", VID, NO_VERTEX)
+    reached = np.flatnonzero(distances < np.inf).astype(VID)
+    engine.traverse(reached, _offer_from_nearer, distances, parents)
+    parents[source_vid] = source_vid
+    has_one = parents[reached] != NO_VERTEX
+    frontier, missing = reached[has_one], int(np.count_nonzero(~has_one))
+    offers: U32 = np.full(len(parents) if missing else 0, NO_VERTEX, VID)
+    while missing:
+        found = engine.traverse(frontier, _offer_from_as_near, distances, parents, offers)
+        if len(found) == 0:
+            raise VerificationError(f"sssp: {missing:,} vertices have a distance but no path")
+        parents[found] = offers[found]
+        frontier, missing = found, missing - len(found)
+    return parents
+
+
+def verify(graph: Graph, result: Result) -> None:
+    """Look at every edge: none is a shorter way to where it leads, and from every vertex that is
+    reached tight edges lead back to the source. The parents are such edges, too, and make a tree.
+    """
+    distances = by_vid(graph, result.values)
+    zero = np.flatnonzero(distances == 0)
+    source = result.stats["parameters"]["source"]
+    names = graph.ids_by_vid()
+    if not (names[zero] == source).any():
+        raise VerificationError(f"sssp: the distance of the source {source} is not 0")
+    reached = distances < np.inf
+    parents = vids_by_vid(graph, result.parents, reached)
+    supported, is_tight = names == source, parents == np.arange(len(parents))
+    is_tight &= supported
+    for u, v, weight in _edges(graph):
+        longer = distances[u] + weight
+        wrong = np.flatnonzero(longer < distances[v])
+        if len(wrong):
+            k = wrong[0]
+            raise VerificationError(
+                f"sssp: {names[v[k]]} is {distances[v[k]]} away, but only {longer[k]} by way of "
+                f"{names[u[k]]}"
+            )
+        tight = (longer == distances[v]) & reached[u] & reached[v]
+        supported[v[tight & (distances[u] < distances[v])]] = True
+        is_tight[v[tight & (parents[v] == u)]] = True
+    _spread(graph, distances, supported)
+    for right, what in ((supported, "no path of that length"), (is_tight, "a parent that is none")):
+        wrong = np.flatnonzero(reached & ~right)
+        if len(wrong):
+            k = wrong[0]
+            raise VerificationError(
+                f"sssp: {names[k]}, {distances[k]} away, has {what} ({len(wrong):,} such vertices)"
+            )
+    _check_tree(parents, reached)
+
+
+def _edges(graph: Graph) -> Iterator[tuple[U32, U32, Array]]:
+    """Every edge in each direction that it leads, with its weight as float64."""
+    name = graph.catalog.weight
+    for src, dst, columns in graph.iter_edges():
+        weight = np.ones(len(src)) if name is None else columns[name].astype(np.float64)
+        yield src, dst, weight
+        if not graph.directed:
+            yield dst, src, weight
+
+
+def _spread(graph: Graph, distances: Array, supported: Array) -> None:
+    """A vertex has a path if a tight edge comes from one as near that has one."""
+    reached = distances < np.inf
+    before = -1
+    while before < (now := np.count_nonzero(supported)) < np.count_nonzero(reached):
+        before = int(now)
+        for u, v, weight in _edges(graph):
+            tight = (distances[u] + weight == distances[v]) & (distances[u] == distances[v])
+            supported[v[tight & reached[v] & supported[u]]] = True
+
+
+def _check_tree(parents: U32, reached: Array) -> None:
+    """Raise if parents go round in a circle: then going up twice as far each time never ends."""
+    above = np.where(reached, parents, np.arange(len(parents)))
+    for _ in range(len(parents).bit_length()):
+        above = above[above]
+    if len(np.unique(above[reached])) > 1:
+        raise VerificationError("sssp: some parents go round in a circle")
+
+
+@kernel
+def _offer_from_nearer(block, vertices, found, distances, parents):  # type: ignore[no-untyped-def]
+    """Vertices offer themselves to those that a tight edge leads to and that are farther."""
+    offsets, neighbours, weights = block.offsets, block.neighbours, block.columns[0]
+    first, one = np.uint64(block.first), np.uint64(1)
+    for i in range(np.uint64(len(vertices))):
+        u = np.uint64(vertices[i])
+        edge, end = np.uint64(offsets[u - first]), np.uint64(offsets[u - first + one])
+        while edge < end:
+            v = np.uint64(neighbours[edge])
+            tight = distances[u] + weights[edge] == distances[v] and distances[v] < np.inf
+            if tight and distances[u] < distances[v] and np.uint64(parents[v]) > u:
+                atomic_min(parents, v, np.uint32(u))
+            edge += one
+    return 0
+
+
+@kernel
+def _offer_from_as_near(block, vertices, found, distances, parents, offers):  # type: ignore[no-untyped-def]
+    """Vertices offer themselves to those as near that have no parent; these are found, once."""
+    offsets, neighbours, weights = block.offsets, block.neighbours, block.columns[0]
+    first, one = np.uint64(block.first), np.uint64(1)
+    count = np.uint64(0)
+    for i in range(np.uint64(len(vertices))):
+        u = np.uint64(vertices[i])
+        edge, end = np.uint64(offsets[u - first]), np.uint64(offsets[u - first + one])
+        while edge < end:
+            v = np.uint64(neighbours[edge])
+            open_still = parents[v] == NO_VERTEX and distances[u] == distances[v]
+            tight = distances[u] + weights[edge] == distances[v]
+            if open_still and tight and atomic_min(offers, v, np.uint32(u)) == NO_VERTEX:
+                found[count] = v
+                count += one
+            edge += one
+    return count

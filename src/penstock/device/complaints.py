@@ -1,0 +1,116 @@
+"""What the compiler has against a program, said about the user's function and line."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from penstock import errors
+from penstock.device.shape import Shape
+from penstock.device.source import Input, Written
+from penstock.device.template import is_widened
+from penstock.errors import ProgramError
+
+#: How long what the compiler says may be.
+_LONGEST = 240
+_NOISE = ("Failed in", "During:", "File ", "There are", "- Of which", "Overload", "<source", "^")
+_OURS = str(Path(errors.__file__).parent) + os.sep
+_RECORDS = "src|dst|old|new|vertex|edge|p"
+
+
+def explain(shape: Shape, text: str, module: ModuleType, error: Exception) -> ProgramError:
+    """The compiler's complaint about kernels with this text."""
+    from numba import typeof
+    from numba.core.errors import NumbaError
+
+    for role, written in shape.written.items():
+        dispatcher = getattr(module, written.name)
+        types = tuple(typeof(_sample(shape, each)) for each in written.inputs)  # type: ignore[no-untyped-call]
+        try:
+            dispatcher.compile(types)
+        except NumbaError as failed:
+            return ProgramError(_at_line(written, text, failed))
+        returned = dispatcher.overloads[types].signature.return_type
+        wrong = _unfit(shape, role, returned)
+        if wrong is not None:
+            return ProgramError(f"{_place(_users(written))}: {wrong}")
+    return ProgramError(
+        f"{shape.program.name}: its functions do not fit together: {_first_lines(error)}"
+    )
+
+
+def _sample(shape: Shape, given: Input) -> Any:
+    """A value of the type that a function is given."""
+    if given.kind == "own":
+        zeros = tuple(_zero(dtype) for dtype in shape.program.accumulators)
+        return zeros if len(zeros) > 1 else zeros[0]
+    if given.kind == "p":
+        return 1.0
+    dtypes = shape.edge_dtypes if given.kind == "edge" else shape.dtypes
+    return _zero(dtypes[given.field])
+
+
+def _zero(dtype: np.dtype[Any]) -> Any:
+    return np.int64(0) if is_widened(dtype) else dtype.type(0)
+
+
+def _unfit(shape: Shape, role: str, returned: Any) -> str | None:
+    """What is wrong with the type that a function returns."""
+    from numba.core import types
+
+    program = shape.program
+    if role in ("init", "apply"):
+        wanted, what = len(program.state), f"the state ({', '.join(program.state)})"
+    elif role in ("gather", "sum"):
+        wanted, what = len(program.accumulators), "the accumulator (see accumulator and identity)"
+    else:
+        wanted, what = 1, "one number"
+    several = isinstance(returned, types.UniTuple | types.Tuple)
+    parts = list(returned.types) if several else [returned]
+    if len(parts) != wanted or several != (wanted > 1):
+        return f"it returns {_count(parts)}, where {what} has {wanted}"
+    for part in parts:
+        if not isinstance(part, types.Number | types.Boolean):
+            return f"it returns {part}, where a number is wanted"
+    return None
+
+
+def _count(parts: list[Any]) -> str:
+    return "one value" if len(parts) == 1 else f"{len(parts)} values"
+
+
+def _at_line(written: Written, text: str, error: Exception) -> str:
+    """The complaint, at the line of the user's function or of a helper that it is about."""
+    numbers = [int(n) for n in re.findall(r"line (\d+)", str(error))]
+    lines = text.split("\n")
+    for each in (*written.helpers, written):
+        start = lines.index(each.text.split("\n")[0])
+        inside = [n - 1 - start for n in numbers if 0 < n - 1 - start < len(each.lines)]
+        if inside:
+            return f"{_place(each, inside[-1])}: {_first_lines(error)}"
+    return f"{_place(_users(written))}: {_first_lines(error)}"
+
+
+def _place(written: Written, line: int = 0) -> str:
+    return f"{written.file}:{written.lines[line]}: {written.label}"
+
+
+def _users(written: Written) -> Written:
+    """A function, or what the user gave if it is only our wrapper around that."""
+    if not written.file.startswith(_OURS):
+        return written
+    return next((each for each in written.helpers if not each.file.startswith(_OURS)), written)
+
+
+def _first_lines(error: Exception) -> str:
+    """What a compiler's message says, without its stack, and with the user's names."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    lines = [line.strip() for line in text.split("\n")]
+    kept = " ".join([line for line in lines if line and not line.startswith(_NOISE)][:3])
+    kept = re.sub(rf"\b({_RECORDS})_(\w+)", r"\1.\2", re.sub(r"\bown_(\w+)", r"\1", kept))
+    return kept if len(kept) <= _LONGEST else kept[: _LONGEST - 4] + " ..."

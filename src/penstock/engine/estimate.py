@@ -1,0 +1,333 @@
+"""What a run will cost, before it begins: seconds, bytes from storage, memory.
+
+The plan is the run's own: the algorithm is called with a task that stops where the run would get
+its engine. Costs come from counts of the graph and from the machine's profile. In a pass, an edge
+costs what a random access costs at the place of the gathered vector that it leads to: vertices are
+in order of descending degree, so that the beginning of the vector is what caches hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from penstock.engine.algorithm import Algorithm, Cost
+from penstock.engine.engine import list_bytes
+from penstock.engine.options import RunOptions
+from penstock.engine.plan import SPARE_BYTES, Plan
+from penstock.engine.profile import Cores, Profile, profile_for
+from penstock.engine.rehearsal import Planned, plan_run
+from penstock.store.graph import Graph
+from penstock.store.mapped import iter_parts, read_range
+from penstock.types import Direction
+
+Limit = Literal["disk", "cores", "memory"]
+
+#: Pieces' worth of overhead in a streamed page: it is looked up, read, checked, decoded, kept.
+PAGE_CALLS = 60
+#: Times a vertex or list of PageRank costs more than one of the profile: it also divides, compares
+#: and adds up totals.
+APPLY_WORK = 1.25
+#: In a run, the lists that pass, and the lines around values that are met once, take room in caches
+#: that the profile's vectors have for themselves: a vector seems so many times longer.
+CROWDING = 4
+#: Cutting lists for the cache looks at each edge twice for each range, and guesses wrong often.
+CUT_NS = 2.0
+#: A byte to or from a scratch file, through the system.
+SCRATCH_NS = 2.0
+#: Loading compiled kernels and making threads.
+START_SECONDS = 0.05
+#: Gathers from vectors longer than this wait for memory.
+NEAR_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What an estimate needs to know of a graph, for the lists that a run looks at."""
+
+    num_vertices: int
+    #: Lists that are not empty, entries in them, and pages that hold any.
+    num_lists: int
+    num_edges: int
+    num_pages: int
+    page_bytes: int
+    #: The lists decoded, all in memory; buffers of one stream; values of all vertices.
+    topology_bytes: int
+    stream_bytes: int
+    state_bytes: int
+    #: The budget from which on the topology stays in memory.
+    resident_bytes: int
+    #: For each vector size of the profile, the share of edges that lead to the first vertices, whose
+    #: values seem so many bytes.
+    shares: tuple[float, ...]
+    #: Lists that an earlier run left in memory; lists cut for the cache, too.
+    loaded: bool = False
+    cut_made: bool = False
+    #: Ranges that lists are cut into for the cache.
+    cut_ranges: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a run will cost, and how it will go."""
+
+    seconds: float
+    #: Bytes from storage.
+    bytes_read: int
+    #: Bytes held beyond the base, at most.
+    memory_bytes: int
+    #: Times the lists are gone over; each takes ``plan.ranges`` times the pages.
+    passes: float
+    limit: Limit
+    plan: Plan
+    #: What ``memory_bytes`` are for.
+    memory: Mapping[str, int]
+    #: The budget from which on the topology stays in memory.
+    resident_bytes: int
+    #: Pages with edges in them.
+    num_pages: int
+
+
+def estimate_run(
+    graph: Graph,
+    algorithm: Algorithm,
+    parameters: Mapping[str, Any],
+    options: RunOptions,
+    *,
+    measure: bool = False,
+) -> Estimate:
+    """What a call of an algorithm will cost; raises what the run would raise before it begins.
+
+    ``measure`` makes the machine's profile anew.
+    """
+    cost = algorithm.cost(graph, **parameters)
+    planned = plan_run(graph, algorithm, parameters, options)
+    profile = profile_for(graph, options.threads, options.memory, anew=measure)
+    facts = facts_of(graph, cost, planned, profile.cores.gather_bytes)
+    return estimate(cost, planned.plan, facts, profile)
+
+
+# The graph
+
+
+def facts_of(graph: Graph, cost: Cost, planned: Planned, gather_bytes: Sequence[int]) -> Facts:
+    """Count what an estimate needs."""
+    needs = planned.needs
+    columns = tuple(needs.get("columns", ()))
+    stored: list[Direction] = list(dict.fromkeys(graph.stored(d) for d in needs["directions"]))
+    sizes = [list_bytes(graph, direction, columns) for direction in stored]
+    edges, pages, lists = 0, 0, 0
+    for direction in stored:
+        counts = graph.page_table(direction)["num_edges"]
+        edges += int(counts.sum(dtype=np.int64))
+        pages += int(np.count_nonzero(counts))
+        lists += sum(int(np.count_nonzero(p)) for _, p in iter_parts(graph.degrees(direction)))
+    kept = {key[0] for key in graph.kept if key[1] == columns}
+    most = planned.unbounded
+    return Facts(
+        graph.num_vertices,
+        lists,
+        edges,
+        pages,
+        graph.catalog.page_bytes,
+        sum(each.resident_bytes for each in sizes),
+        sum(each.stream_bytes for each in sizes),
+        int(needs["state_bytes"]),
+        most.memory_bytes - (int(needs.get("cut_bytes", 0)) if most.cut else 0),
+        _shares(graph, stored, max(cost.gathered_bytes, 1), gather_bytes),
+        loaded=kept >= set(stored),
+        cut_made=any(str(name).startswith("cut ") for name in kept),
+        cut_ranges=int(needs.get("cut_ranges", 1)),
+    )
+
+
+def _shares(
+    graph: Graph, stored: Sequence[Direction], width: int, gather_bytes: Sequence[int]
+) -> tuple[float, ...]:
+    """The share of edges that lead to the vertices whose values are the first bytes."""
+    if not stored:
+        return tuple(1.0 for _ in gather_bytes)
+    # An in-list leads to a vertex as often as that has out-edges.
+    other: Direction = "out" if stored[0] == "in" else "in"
+    towards = other if other in graph.directions or not graph.directed else stored[0]
+    degrees = graph.degrees(towards)
+    total = max(graph.catalog.directions[graph.stored(towards)].num_edges, 1)
+    shares, begin, found = [], 0, 0
+    for size in gather_bytes:
+        end = min(size // CROWDING // width, len(degrees))
+        found += int(read_range(degrees, begin, end).sum(dtype=np.int64)) if end > begin else 0
+        begin = max(begin, end)
+        shares.append(found / total)
+    return tuple(shares)
+
+
+# The model
+
+
+def estimate(cost: Cost, plan: Plan, facts: Facts, profile: Profile) -> Estimate:
+    """From counts and prices to seconds."""
+    passes = _passes(cost, plan)
+    near, far = _edge_ns(facts, profile.cores)
+    if plan.resident:
+        read = 0 if facts.loaded or profile.disk is None else facts.num_pages * facts.page_bytes
+        load = _Work() if facts.loaded else _loading(facts, profile)
+        again = _pass_in_memory(cost, plan, facts, profile.cores)
+        cut = _Work()
+        if plan.cut and not facts.cut_made:
+            cut = _cutting(facts, profile.cores)
+        seconds = load.seconds(plan, profile) + (cut.cpu_ns + passes * again.cpu_ns) / (
+            1e9 * profile.threads
+        )
+        disk = load.reading(profile) > 0.5 * seconds
+        limit: Limit = "disk" if disk else "memory" if far > near and not plan.cut else "cores"
+    else:
+        rounds = passes * plan.ranges
+        hits = min(plan.cache_pages, facts.num_pages) * max(rounds - 1, 0.0)
+        pages = max(rounds * facts.num_pages - hits, min(rounds, 1.0) * facts.num_pages)
+        read = 0 if profile.disk is None else int(pages) * facts.page_bytes
+        work = _streaming(cost, plan, facts, profile, passes, read)
+        seconds = work.seconds(plan, profile)
+        disk = work.reading(profile) >= work.cpu_ns / (1e9 * profile.threads)
+        limit = "disk" if disk else "memory" if far > near else "cores"
+    return Estimate(
+        START_SECONDS + seconds,
+        read,
+        plan.memory_bytes,
+        passes,
+        limit,
+        plan,
+        _memory_parts(plan, facts),
+        facts.resident_bytes,
+        facts.num_pages,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Time on the threads, all together, and bytes from storage."""
+
+    cpu_ns: float = 0.0
+    read: int = 0
+
+    def reading(self, profile: Profile) -> float:
+        """Seconds that the storage needs."""
+        return self.read / profile.disk.rate if profile.disk is not None else 0.0
+
+    def seconds(self, plan: Plan, profile: Profile) -> float:
+        """How long it takes: as long as storage or threads need, whichever is more; or, as each
+        stream does one thing after the other, as long as both together need on all streams.
+        """
+        cpu, disk = self.cpu_ns / 1e9, profile.disk
+        threads = min(profile.threads, plan.streams)
+        waiting = 0.0 if disk is None else self.read / disk.stream_rate
+        return max(self.reading(profile), cpu / threads, (cpu + waiting) / plan.streams)
+
+
+def _passes(cost: Cost, plan: Plan) -> float:
+    less = cost.resident_passes
+    return cost.passes if less is None or not plan.resident else less
+
+
+def _loading(facts: Facts, profile: Profile) -> _Work:
+    """Reading all lists into memory."""
+    cores, disk = profile.cores, profile.disk
+    read = 0 if disk is None else facts.num_pages * facts.page_bytes
+    cpu = _page_ns(facts, profile, facts.num_pages, read)
+    cpu += facts.topology_bytes * (cores.touch_ns + cores.sweep_ns)
+    return _Work(cpu, read)
+
+
+def _page_ns(facts: Facts, profile: Profile, pages: float, read: int) -> float:
+    """Getting and decoding pages, of which some bytes come from storage."""
+    cores = profile.cores
+    share = pages / max(facts.num_pages, 1)
+    cpu = share * facts.num_edges * cores.decode_edge_ns
+    cpu += share * facts.num_vertices * cores.decode_vertex_ns
+    cpu += pages * PAGE_CALLS * cores.call_ns
+    return cpu + (0.0 if profile.disk is None else read * profile.disk.cpu_ns)
+
+
+def _pass_in_memory(cost: Cost, plan: Plan, facts: Facts, cores: Cores) -> _Work:
+    n, edges = facts.num_vertices, facts.num_edges
+    vertices = APPLY_WORK * (n * cores.vertex_ns + facts.num_lists * cores.list_ns)
+    near, far = _edge_ns(facts, cores)
+    if plan.cut:
+        size = n * max(cost.gathered_bytes, 1) / facts.cut_ranges
+        near, far = _uniform_ns(cores, size), 0.0
+        vertices += facts.cut_ranges * n * (cores.vertex_ns + cores.list_ns / 2)
+    each = near + far
+    return _Work(cost.work * (vertices + edges * each))
+
+
+def _cutting(facts: Facts, cores: Cores) -> _Work:
+    """Making lists cut for the cache."""
+    new = 4 * (facts.num_edges + facts.cut_ranges * facts.num_vertices)
+    return _Work(facts.cut_ranges * facts.num_edges * CUT_NS + new * cores.touch_ns)
+
+
+def _streaming(
+    cost: Cost, plan: Plan, facts: Facts, profile: Profile, passes: float, read: int
+) -> _Work:
+    """All passes over pages."""
+    cores, n = profile.cores, facts.num_vertices
+    near, far = _edge_ns(facts, cores)
+    vertices = APPLY_WORK * (n * cores.vertex_ns + facts.num_lists * cores.list_ns)
+    cpu = passes * cost.work * (vertices + facts.num_edges * (near + far))
+    cpu += _page_ns(facts, profile, passes * plan.ranges * facts.num_pages, read)
+    if plan.state != "memory":
+        moved = cost.vertex_bytes + cost.gathered_bytes
+        if plan.ranges > 1:
+            moved += plan.ranges * 2 * 8
+            cpu += passes * plan.ranges * (facts.num_edges * CUT_NS + n * cores.list_ns)
+        cpu += passes * n * moved * SCRATCH_NS
+    return _Work(cpu, read)
+
+
+def _edge_ns(facts: Facts, cores: Cores) -> tuple[float, float]:
+    """Gathering along an edge: what values near the vector's beginning add to the mean time of
+    one, and what those do that caches do not hold.
+    """
+    near = far = below = 0.0
+    for size, share, price in zip(cores.gather_bytes, facts.shares, _prices(cores), strict=False):
+        part = (share - below) * price
+        near, far = (near + part, far) if size <= NEAR_BYTES else (near, far + part)
+        below = share
+    return near, far + (1 - below) * _prices(cores)[-1]
+
+
+def _prices(cores: Cores) -> list[float]:
+    """The time of a value between two sizes of the profile.
+
+    If values are met evenly, the time for a vector is the mean of the prices of its parts.
+    """
+    prices, size, total = [], 0, 0.0
+    for end, mean in zip(cores.gather_bytes, cores.gather_ns, strict=True):
+        prices.append(max((end * mean - total) / (end - size), cores.gather_ns[0]))
+        size, total = end, end * mean
+    return prices
+
+
+def _uniform_ns(cores: Cores, size: float) -> float:
+    """The mean time of values that are met evenly."""
+    below, total = 0.0, 0.0
+    for end, price in zip(cores.gather_bytes, _prices(cores), strict=True):
+        part = max(min(size, end) - below, 0.0)
+        total += part * price
+        below += part
+    return (total + (size - below) * _prices(cores)[-1]) / max(size, 1.0)
+
+
+def _memory_parts(plan: Plan, facts: Facts) -> dict[str, int]:
+    parts = {"buffers": plan.streams * facts.stream_bytes}
+    if plan.resident:
+        parts["topology"] = facts.topology_bytes
+        parts["state"] = facts.state_bytes
+    else:
+        parts["cache"] = plan.cache_pages * facts.page_bytes
+        parts["state"] = plan.memory_bytes - SPARE_BYTES - sum(parts.values())
+        return {**parts, "other": SPARE_BYTES}
+    rest = plan.memory_bytes - SPARE_BYTES - sum(parts.values())
+    return {**parts, **({"lists cut for the cache": rest} if rest else {}), "other": SPARE_BYTES}

@@ -1,0 +1,227 @@
+"""Shortest paths against NetworkX, by their own verifier, and over every kind of list."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from traversal_making import SMALL, WAYS, build, edges, stopping_after
+
+import penstock as ps
+from penstock.algorithms.sssp import verify
+from penstock.errors import IdError, InputError, OptionError, VerificationError
+from penstock.ingest.formats import arrays
+
+WEIGHTS = {
+    "whole": lambda rng, m: rng.integers(0, 9, m).astype(np.int32),
+    "floats": lambda rng, m: rng.random(m).astype(np.float32),
+    "wide": lambda rng, m: 10.0 ** rng.integers(-9, 12, m),
+    "mostly nothing": lambda rng, m: (rng.random(m) < 0.1).astype(np.int32),
+    "huge": lambda rng, m: rng.integers(0, 1 << 31, m).astype(np.int32),
+}
+
+
+def from_networkx(n, pairs, weights, source, *, directed):
+    graph = nx.DiGraph() if directed else nx.Graph()
+    graph.add_nodes_from(range(n))
+    for (u, v), weight in zip(pairs, weights, strict=True):  # of several edges the last counts
+        graph.add_edge(u, v, weight=weight)
+    found = nx.single_source_dijkstra_path_length(graph, source)
+    return [found.get(v, np.inf) for v in range(n)]
+
+
+@settings(max_examples=80)
+@given(SMALL, st.booleans(), st.sampled_from(list(WEIGHTS)), st.data())
+def test_equals_networkx(shape, directed, kind, data):
+    n, pairs = shape
+    source = data.draw(st.integers(0, n - 1))
+    delta = data.draw(st.sampled_from([None, 0.5, 3, 1e12]))
+    weights = WEIGHTS[kind](np.random.default_rng(len(pairs)), len(pairs))
+    src, dst = np.array(pairs, int).reshape(-1, 2).T
+    graph = ps.from_edges(src, dst, weights, directed=directed, num_vertices=n)
+    found = ps.sssp(graph, source, delta=delta, load=data.draw(st.booleans()))
+    exact = [float(w) for w in weights]
+    assert found.values.tolist() == from_networkx(n, pairs, exact, source, directed=directed)
+    verify(graph, found)
+
+
+@pytest.mark.parametrize("kind", WEIGHTS)
+@pytest.mark.parametrize("directed", [True, False], ids=["directed", "undirected"])
+def test_every_way_gives_the_same(kind, directed, tmp_path):
+    src, dst = edges()
+    weights = WEIGHTS[kind](np.random.default_rng(1), len(src))
+    graph = build(tmp_path / "g", (src, dst, weights), directed=directed)
+    assert (graph.page_table("out")["run"] > 0).any(), "no list was longer than a page"
+    first = ps.sssp(graph, 7, **WAYS[0])
+    verify(graph, first)
+    assert 4000 < np.isfinite(first.values).sum() < len(first)
+    mean = float(weights.mean()) or 1.0
+    for delta, way in [(None, WAYS[1]), (mean / 8, WAYS[1]), *((None, way) for way in WAYS[2:])]:
+        found = ps.sssp(graph, 7, delta=delta, **way)
+        np.testing.assert_array_equal(found.values, first.values)
+        np.testing.assert_array_equal(found.parents, first.parents)
+
+
+@pytest.mark.parametrize("dtype", [np.dtype(np.int16), np.dtype(np.uint64)], ids=str)
+def test_more_types_of_weights(dtype):
+    heavy = 8000 if dtype.itemsize < 8 else 1 << 50
+    weights = np.array([heavy, heavy, 1, 2 * heavy, 0], dtype)
+    graph = ps.from_edges([0, 1, 2, 0, 3], [1, 2, 3, 3, 4], weights)
+    assert next(iter(graph.catalog.columns)).dtype == dtype
+    found = ps.sssp(graph, 0)
+    assert found.values.tolist() == [0, heavy, 2 * heavy, 2 * heavy, 2 * heavy]
+    assert found.parents.tolist() == [0, 0, 1, 0, 3]
+
+
+@pytest.mark.parametrize("load", [True, False])
+def test_distances_that_outgrow_int32(load):
+    n = 100
+    for weight in (1 << 26, (1 << 30) - 1, 1 << 30, (1 << 31) - 1):
+        path = ps.from_edges(np.arange(n - 1), np.arange(1, n), np.full(n - 1, weight, np.int32))
+        found = ps.sssp(path, 0, load=load)
+        np.testing.assert_array_equal(found.values, np.arange(n) * float(weight))
+        verify(path, found)
+
+
+def test_without_weights_every_edge_counts_one(tmp_path):
+    graph = build(tmp_path / "g", edges())
+    found, levels = ps.sssp(graph, 7), ps.bfs(graph, 7)
+    np.testing.assert_array_equal(found.values, np.where(levels.values < 0, np.inf, levels.values))
+    np.testing.assert_array_equal(found.parents, levels.parents)
+    verify(graph, found)
+
+
+@pytest.mark.parametrize(
+    ("weights", "what"),
+    [
+        (np.array([1, -3, 2], np.int32), "-3"),
+        (np.array([1.0, np.nan, 2.0]), "nan"),
+        (np.array([1, -1, 2], np.int64), "-1"),
+    ],
+)
+@pytest.mark.parametrize("way", WAYS[1:3], ids=["in memory", "streamed"])
+def test_bad_weights_are_refused_where_they_are_met(weights, what, way, tmp_path, monkeypatch):
+    monkeypatch.setattr(arrays, "check_weight", lambda *args: None)  # or NaN would not come so far
+    graph = build(tmp_path / "g", (np.array([10, 20, 30]), np.array([20, 30, 40]), weights))
+    with pytest.raises(InputError, match=f"edge 20 - 30 has weight {what}.*0 or more"):
+        ps.sssp(graph, 10, **way)
+    assert ps.sssp(graph, 30, **way).values.tolist() == [np.inf, np.inf, 0, 2]
+
+
+def test_infinite_weights_are_no_edges():
+    graph = ps.from_edges([0, 0, 1], [1, 2, 2], [1.0, np.inf, np.inf], directed=False)
+    found = ps.sssp(graph, 0)
+    assert found.values.tolist() == [0, 1, np.inf]
+    assert found.parents.tolist() == [0, 0, -1]
+    verify(graph, found)
+
+
+def test_weights_that_vanish_in_the_sum():
+    tiny = 1e-300
+    graph = ps.from_edges([0, 1, 2, 3], [1, 2, 3, 1], [1.0, tiny, tiny, tiny], directed=False)
+    found = ps.sssp(graph, 0)
+    assert found.values.tolist() == [0, 1, 1, 1]
+    assert found.parents.tolist() == [0, 0, 1, 1]
+    verify(graph, found)
+
+
+def test_parents_across_edges_of_no_length():
+    # A circle of no length, entered at 3; the smallest numbers would point at one another.
+    src, dst, weight = [9, 3, 0, 1, 2], [3, 0, 1, 2, 0], [5, 0, 0, 0, 0]
+    graph = ps.from_edges(src, dst, np.array(weight, np.int32), vertex_order="none")
+    found = ps.sssp(graph, 9)
+    assert dict(zip(found.ids.tolist(), found.parents.tolist(), strict=True)) == {
+        0: 3, 1: 0, 2: 1, 3: 9, 9: 9,
+    }  # fmt: skip
+    verify(graph, found)
+
+
+def test_of_several_parents_the_smallest_number_that_is_nearer():
+    src, dst, weight = [0, 0, 0, 3, 2, 1], [1, 2, 3, 4, 4, 4], [2, 1, 1, 1, 1, 0]
+    graph = ps.from_edges(src, dst, np.array(weight, np.int32), vertex_order="none")
+    assert ps.sssp(graph, 0).parents.tolist() == [0, 0, 0, 0, 2]
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_sources_with_nothing_around(directed):
+    none = np.array([], np.float64)
+    alone = ps.from_edges([], [], none, directed=directed, num_vertices=1)
+    assert ps.sssp(alone, 0).values.tolist() == [0]
+    loop = ps.from_edges([1, 0], [1, 2], [0.0, 1.0], directed=directed, num_vertices=4)
+    found = ps.sssp(loop, 1)
+    assert found.values.tolist() == [np.inf, 0, np.inf, np.inf]
+    assert found.parents.tolist() == [-1, 1, -1, -1]
+    verify(loop, found)
+
+
+@pytest.mark.parametrize("delta", [0, -1, np.inf, np.nan])
+def test_what_cannot_be(delta):
+    graph = ps.from_edges([0], [1], [1.0])
+    with pytest.raises(OptionError, match="delta"):
+        ps.sssp(graph, 0, delta=delta)
+    with pytest.raises(IdError, match="source"):
+        ps.sssp(graph, 5)
+
+
+@pytest.mark.parametrize("way", WAYS[1:3], ids=["in memory", "streamed"])
+@pytest.mark.parametrize("kind", ["whole", "floats"])
+@pytest.mark.parametrize("step", [1, 4])
+def test_it_goes_on_where_it_stopped(way, kind, step, tmp_path):
+    src, dst = edges()
+    graph = build(tmp_path / "g", (src, dst, WEIGHTS[kind](np.random.default_rng(1), len(src))))
+    whole = ps.sssp(graph, 7, **way)
+    with pytest.raises(KeyboardInterrupt), stopping_after(step):
+        ps.sssp(graph, 7, checkpoint=tmp_path / "c", checkpoint_every=1, **way)
+    rest = ps.sssp(graph, 7, checkpoint=tmp_path / "c", resume=True, **way)
+    assert rest.stats["edges_traversed"] < whole.stats["edges_traversed"]
+    np.testing.assert_array_equal(rest.values, whole.values)
+
+
+def test_a_checkpoint_of_distances_that_outgrew_int32(tmp_path):
+    n = 60
+    path = (np.arange(n - 1), np.arange(1, n), np.full(n - 1, 1 << 26, np.int32))
+    graph = build(tmp_path / "g", path)
+    with pytest.raises(KeyboardInterrupt), stopping_after(40):
+        ps.sssp(graph, 0, delta=1 << 26, checkpoint=tmp_path / "c", checkpoint_every=1)
+    rest = ps.sssp(graph, 0, delta=1 << 26, checkpoint=tmp_path / "c", resume=True)
+    np.testing.assert_array_equal(rest.values, np.arange(n) * float(1 << 26))
+
+
+def test_steps_are_small_where_edges_are_many(tmp_path):
+    rng = np.random.default_rng(4)
+    src, dst = rng.zipf(1.3, (2, 300_000)) % 20_000
+    weights = rng.integers(1, 256, len(src)).astype(np.int32)
+    graph = build(tmp_path / "g", (src, dst, weights), directed=False)
+    found, plain = ps.sssp(graph, 1), ps.sssp(graph, 1, delta=10_000)
+    np.testing.assert_array_equal(found.values, plain.values)
+    listed = graph.catalog.directions["out"].num_edges
+    assert found.stats["edges_traversed"] < 1.3 * listed
+    assert plain.stats["edges_traversed"] > 1.5 * listed
+
+
+@pytest.mark.parametrize(
+    ("column", "place", "value"),
+    [("distance", 2, 2.5), ("distance", 2, 3.5), ("distance", 0, 1.0), ("distance", 3, np.inf),
+     ("distance", 4, 9.0), ("parents", 2, 0), ("parents", 3, 1), ("parents", 0, 1)],
+)  # fmt: skip
+def test_the_verifier_notices(column, place, value):
+    # 0 -1-> 1 -2-> 2 -3-> 3, 0 -4-> 2, and 4 apart.
+    graph = ps.from_edges([0, 1, 2, 0], [1, 2, 3, 2], [1.0, 2.0, 3.0, 4.0], num_vertices=5)
+    found = ps.sssp(graph, 0)
+    verify(graph, found)
+    changed = getattr(found, column)
+    assert changed[place] != value
+    changed[place] = value
+    with pytest.raises(VerificationError, match="sssp"):
+        verify(graph, found)
+
+
+def test_the_verifier_notices_circles_of_no_length():
+    # 2 and 3 hold each other up: every edge is right, but nothing leads there.
+    graph = ps.from_edges([0, 2, 3], [1, 3, 2], [1.0, 0.0, 0.0])
+    found = ps.sssp(graph, 0)
+    found.values[2:], found.parents[2:] = 7.0, [3, 2]
+    with pytest.raises(VerificationError, match="no path of that length"):
+        verify(graph, found)

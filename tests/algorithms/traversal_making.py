@@ -1,0 +1,79 @@
+"""Graphs that traversals find hard, and ways to run over them, for the tests of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import penstock as ps
+from penstock.engine.recovery import Recovery
+from penstock.ingest import options as build_options
+from penstock.types import Array
+
+#: Options that put lists in memory, or stream them, a page at a time or several.
+WAYS = [
+    {"load": True, "threads": 1},
+    {"load": True, "threads": 3},
+    {"load": False, "threads": 2},
+    {"load": False, "threads": 1, "streams": 1, "cache_pages": 0},
+]
+WAY_NAMES = ["one thread", "three threads", "streamed", "page by page"]
+
+#: The number of vertices, and pairs of them.
+SMALL = st.integers(1, 12).flatmap(
+    lambda n: st.tuples(
+        st.just(n), st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=40)
+    )
+)
+
+
+def edges(n: int = 6000, m: int = 12000, seed: int = 5) -> tuple[Array, Array]:
+    """A core with two hubs whose lists are longer than a page, a long path, and loops; a seventh of
+    the vertices is in a part of its own, and another seventh has no edges.
+    """
+    rng = np.random.default_rng(seed)
+    src, dst = rng.integers(0, n, m), rng.integers(0, n, m)
+    spokes = rng.permutation(n)[: n * 2 // 3]
+    path = np.arange(n, n + 300)
+    parts = [
+        (src, dst),
+        (np.full(len(spokes), 7), spokes),
+        (spokes[::-1], np.full(len(spokes), 12)),
+        (path[:-1], path[1:]),
+        (np.array([5, n]), np.array([n, 5])),
+    ]
+    src, dst = (np.concatenate(each) for each in zip(*parts, strict=True))
+    apart = (src % 7 == 4) != (dst % 7 == 4)
+    alone = (src % 7 == 3) | (dst % 7 == 3)
+    keep = ~(apart | alone) | (src >= n) | (dst >= n)
+    return src[keep], dst[keep]
+
+
+def build(path: Path, arrays: tuple[Array, ...], **options: Any) -> ps.Graph:
+    """A graph with pages smaller than users can have."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build_options, "MIN_PAGE_BYTES", 4096)
+        return ps.build(
+            arrays, path, weights=len(arrays) == 3, page_size=4096, memory="256MB", **options
+        )
+
+
+@contextmanager
+def stopping_after(step: int) -> Iterator[None]:
+    """A run within is interrupted right after it saved this step."""
+    original: Callable[..., None] = Recovery.after
+
+    def after(self: Recovery, done: int, *args: Any) -> None:
+        original(self, done, *args)
+        if done == step:
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Recovery, "after", after)
+        yield
