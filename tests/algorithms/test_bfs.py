@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from traversal_making import SMALL, WAY_NAMES, WAYS, build, edges, stopping_after
 
 import penstock as ps
-from penstock.algorithms.bfs import pulling_pays, verify
+from penstock.algorithms._levels import pulling_pays
+from penstock.algorithms.bfs import verify
 from penstock.errors import FormatError, IdError, VerificationError
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from traversal_making import SMALL, WAYS, build, edges, stopping_after
 
 import penstock as ps
+from penstock.algorithms import sssp
 from penstock.algorithms.sssp import verify
 from penstock.errors import IdError, InputError, OptionError, VerificationError
 from penstock.ingest.formats import arrays
@@ -189,7 +190,8 @@ def test_a_checkpoint_of_distances_that_outgrew_int32(tmp_path):
     np.testing.assert_array_equal(rest.values, np.arange(n) * float(1 << 26))
 
 
-def test_steps_are_small_where_edges_are_many(tmp_path):
+def test_steps_are_small_where_edges_are_many(tmp_path, monkeypatch):
+    monkeypatch.setattr(sssp, "THIN_EDGES", 0)
     rng = np.random.default_rng(4)
     src, dst = rng.zipf(1.3, (2, 300_000)) % 20_000
     weights = rng.integers(1, 256, len(src)).astype(np.int32)
@@ -199,6 +201,16 @@ def test_steps_are_small_where_edges_are_many(tmp_path):
     listed = graph.catalog.directions["out"].num_edges
     assert found.stats["edges_traversed"] < 1.3 * listed
     assert plain.stats["edges_traversed"] > 1.5 * listed
+
+
+def test_steps_are_few_where_edges_are_few():
+    n = 5000
+    weights = np.random.default_rng(4).integers(1, 256, n - 1).astype(np.int32)
+    path = ps.from_edges(np.arange(n - 1), np.arange(1, n), weights, vertex_order="none")
+    found = ps.sssp(path, 0)
+    np.testing.assert_array_equal(found.values[1:], np.cumsum(weights))
+    assert found.stats["iterations"] < n / 2
+    assert found.stats["edges_traversed"] < n + 50, "besides a sample of weights, each once"
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,8 @@ class Cost:
     #: Expected passes over the lists; of a traversal, the pages that it reads over all pages.
     passes: float
     columns: tuple[str, ...] = ()
+    #: Bytes of state besides.
+    more_bytes: int = 0
     #: Bytes for each vertex that are read through neighbour ids.
     gathered_bytes: int = 4
     #: Whether the rest of the state may travel with the pages (vertex programs).
@@ -70,7 +72,7 @@ class Task:
             self.options,
             directions=cost.directions,
             columns=cost.columns,
-            state_bytes=cost.vertex_bytes * self.graph.num_vertices,
+            state_bytes=cost.vertex_bytes * self.graph.num_vertices + cost.more_bytes,
         )
         return self.engine
 

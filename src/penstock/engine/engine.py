@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from penstock.arrays import distinct
 from penstock.engine.interrupt import Deferred
 from penstock.engine.options import RunOptions
 from penstock.engine.plan import Lists as ListBytes
@@ -213,17 +214,25 @@ class Engine:
         return self.lists(direction).scan(work)
 
     def traverse(
-        self, vertices: U32, kernel: Kernel, *args: Any, direction: Direction = "out"
+        self,
+        vertices: U32,
+        kernel: Kernel,
+        *args: Any,
+        direction: Direction = "out",
+        most: int | None = None,
     ) -> U32:
         """``kernel(block, vertices, found, *args)`` for blocks that hold lists of these vertices.
 
         The kernel may write vertices into ``found`` and returns how many; all of them together are
-        returned, in no order. Only pages that hold lists of the vertices are read.
+        returned, in no order. If they are more than ``most``, not all of them are: to hold fewer
+        than there are vertices, whoever can find them otherwise gives a limit. Only pages that hold
+        lists of the vertices are read.
         """
         lists = self.lists(direction)
         if not lists.resident:
-            vertices = np.unique(vertices)
+            vertices = distinct(vertices)
         parts: list[U32] = []
+        total = 0
 
         def work(stream: int, piece: Piece) -> None:
             room = piece_edges(piece)
@@ -231,7 +240,9 @@ class Engine:
             count = self.timed_call(
                 stream, piece, kernel, piece.block, piece.vertices, found, *args, edges=room
             )
-            if count:
+            nonlocal total
+            if count and (most is None or total <= most):
+                total += int(count)
                 parts.append(found[:count].copy())
 
         lists.visit(vertices, work)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from time import process_time, thread_time
 from typing import Any
@@ -19,10 +20,12 @@ from penstock.store.page import SMALL, PageHeader
 from penstock.types import U8, U32, Adjacency, Array
 
 #: Edges that each thread goes over, at most, and all threads together.
-_THREAD_EDGES, _ALL_EDGES = 1 << 22, 1 << 24
+_THREAD_EDGES, _ALL_EDGES = 1 << 21, 1 << 23
 #: Seconds for each kind of reading.
 _DISK_SECONDS = 0.1
 _REPEATS = 3
+#: Times that gathers are measured: they suffer most from what others do.
+_ROUNDS = 2
 #: Pages that each thread decodes in turn.
 _PAGES = 4
 
@@ -72,7 +75,7 @@ def _measure_lists(
     rng = np.random.default_rng(1)
     values: Array = np.ones(sizes[-1] // 4, np.float32)
     sums: Array = np.empty((workers.count, edges // 4 + 1), np.float32)
-    targets = rng.integers(0, len(values), (workers.count, edges), dtype=np.uint32)
+    targets: U32 = np.empty((workers.count, edges), np.uint32)
     none: U32 = np.zeros(edges // 4, np.uint32)
     few: U32 = np.concatenate([none[:1], rng.integers(0, 8, edges // 4).cumsum(dtype=np.uint32)])
     many: U32 = np.arange(0, edges + 1, 64, dtype=np.uint32)
@@ -82,20 +85,23 @@ def _measure_lists(
             workers, lambda thread: _sum_lists(offsets, targets[thread], values, sums[thread])
         )
 
-    times = []
-    for size, smaller in zip(sizes[::-1], [*sizes[-2::-1], sizes[0]], strict=True):
-        times.append(time(many))
-        targets //= np.uint32(size // smaller)
+    times = [math.inf] * len(sizes)
+    for _ in range(_ROUNDS):
+        for each in targets:
+            each[:] = rng.integers(0, len(values), edges, dtype=np.uint32)
+        for k in range(len(sizes) - 1, -1, -1):
+            times[k] = min(times[k], time(many))
+            targets //= np.uint32(sizes[k] // sizes[max(k - 1, 0)])
     vertex_ns = time(none) / (len(none) - 1)
     # Two equations for lists and entries in the smallest vector.
     lists = [len(each) - 1 for each in (many, few)]
     entries = [int(each[-1]) for each in (many, few)]
-    rest = [t - vertex_ns * n for t, n in zip((times[-1], time(few)), lists, strict=True)]
+    rest = [t - vertex_ns * n for t, n in zip((times[0], time(few)), lists, strict=True)]
     list_ns = (rest[1] * entries[0] - rest[0] * entries[1]) / (
         lists[1] * entries[0] - lists[0] * entries[1]
     )
     list_ns = max(list_ns, 0.0)
-    gathers = [(t - lists[0] * (vertex_ns + list_ns)) / entries[0] for t in times[::-1]]
+    gathers = [(t - lists[0] * (vertex_ns + list_ns)) / entries[0] for t in times]
     # A larger vector is never faster; where it seems so, something else was.
     return vertex_ns, list_ns, tuple(np.maximum.accumulate(np.maximum(gathers, 0.0)).tolist())
 

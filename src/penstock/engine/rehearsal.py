@@ -66,7 +66,7 @@ class _Rehearsal(Task):
         return self._plan(
             directions=cost.directions,
             columns=cost.columns,
-            state_bytes=cost.vertex_bytes * self.graph.num_vertices,
+            state_bytes=cost.vertex_bytes * self.graph.num_vertices + cost.more_bytes,
         )
 
     def execute(self, program: Program, settings: Settings) -> NoReturn:

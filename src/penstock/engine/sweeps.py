@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.arrays import distinct
 from penstock.device.shape import Shape
 from penstock.engine.engine import Engine
 from penstock.engine.ranges import Range, ranges_of
@@ -194,7 +195,7 @@ class Sweeps:
         """Active vertices notify their out-neighbours, which gather."""
         engine, state = self._engine, self._state
         marks = self._marked()
-        touched = np.unique(engine.traverse(frontier, _notify, marks, direction="out"))
+        touched = distinct(engine.traverse(frontier, _notify, marks, direction="out"))
         marks[touched] = 0
         self._active[frontier] = 0
         lists = engine.lists("in")
@@ -252,9 +253,9 @@ class Sweeps:
             frontier = np.arange(n, dtype=np.uint32)
         args = (gathered, of_dst, self._sums, marks, params)
         if program.order_matters or len(program.accumulators) > 1:
-            touched = np.unique(self._push_in_order(frontier, args))
+            touched = distinct(self._push_in_order(frontier, args))
         else:
-            touched = np.unique(engine.traverse(frontier, self._kernels.push, *args))
+            touched = distinct(engine.traverse(frontier, self._kernels.push, *args))
         marks[touched] = 0
         if program.activate is not None:
             self._active[frontier] = 0

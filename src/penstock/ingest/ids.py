@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.arrays import distinct
 from penstock.errors import InputError
 from penstock.ingest.packing import width_of
 from penstock.ingest.spool import IntChunk, Packed, Spool, pack_chunk
@@ -91,10 +92,10 @@ def sorted_unique(parts: Iterator[U64], limit: int, scratch: Path, out: Path) ->
     held: list[U64] = []
     size = 0
     for part in parts:
-        held.append(np.unique(part))
+        held.append(distinct(part))
         size += held[-1].nbytes
         if size > limit:
-            merged = np.unique(np.concatenate(held))
+            merged = distinct(np.concatenate(held))
             held = [merged]
             if merged.nbytes > limit // 2:
                 runs.append(_Run(scratch / f"ids.{len(runs)}", iter(held)))
@@ -102,7 +103,7 @@ def sorted_unique(parts: Iterator[U64], limit: int, scratch: Path, out: Path) ->
             if len(runs) == _FAN_IN:
                 runs = [_Run(scratch / "ids.merged", _merged(runs, limit)).renamed("ids.0")]
             size = sum(array.nbytes for array in held)
-    last = np.unique(np.concatenate(held)) if held else np.empty(0, np.uint64)
+    last = distinct(np.concatenate(held)) if held else np.empty(0, np.uint64)
     if not runs:
         return last
     runs.append(_Run(scratch / "ids.last", iter([last])))
@@ -158,7 +159,7 @@ def _merged(runs: list[_Run], limit: int) -> Iterator[U64]:
     stops = samples[(np.arange(1, pieces) * len(samples)) // pieces].tolist()
     for stop in (*stops, None):
         parts = [part for run in runs for part in run.take_until(stop)]
-        yield np.unique(np.concatenate(parts))
+        yield distinct(np.concatenate(parts))
 
 
 def forget(array: U64) -> None:

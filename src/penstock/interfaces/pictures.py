@@ -110,7 +110,7 @@ def _note(figure: Figure, text: str) -> None:
 def _seconds(value: float) -> str:
     """
     >>> _seconds(0.0123), _seconds(4.56)
-    ('12 ms', '4.6 s')
+    ('12.3 ms', '4.6 s')
     """
     return f"{value * 1000:.3g} ms" if value < 1 else f"{value:.2g} s"
 

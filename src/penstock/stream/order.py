@@ -40,14 +40,10 @@ def pages_of(table: Array, vertices: U32) -> I64:
 
     A vertex with a run of large pages has all of them.
     """
-    first_vids = table["first_vid"].astype(np.int64)
-    # The last page that begins at or before a vertex holds its list, or the end of it.
-    last = np.unique(np.searchsorted(first_vids, vertices, side="right") - 1)
-    first = last - np.where(table["kind"][last] == LARGE, table["run"][last], 0).astype(np.int64)
-    lengths = last - first + 1
-    starts = np.repeat(first - np.cumsum(lengths) + lengths, lengths)
-    pages = starts + np.arange(int(lengths.sum()))
-    return pages[table["num_edges"][pages] > 0]
+    begins = table["first_vid"].astype(np.int64)
+    low = np.searchsorted(vertices, begins)
+    high = np.searchsorted(vertices, begins + table["num_vertices"])
+    return np.flatnonzero((low < high) & (table["num_edges"] > 0))
 
 
 def batches_of(table: Array, size: int, begin: int = 0) -> list[range]:
