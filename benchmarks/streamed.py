@@ -26,6 +26,7 @@ from penstock.config import parse_bytes
 from penstock.engine.engine import Engine
 from penstock.engine.options import RunOptions
 from penstock.jit import kernel
+from penstock.store.mapped import iter_parts
 
 BLOCK_EDGES = 1 << 23
 
@@ -48,7 +49,10 @@ def pagerank(graph: str, *options: str) -> dict[str, object]:
 def bfs(graph: str, *options: str) -> dict[str, object]:
     """In this process: ours, from the vertex of the largest degree."""
     opened = ps.open(graph)
-    source = opened.ids_by_vid()[0]
+    order = opened.vid_of_rank
+    assert order is not None
+    ranks = [begin + int(np.argmax(part == 0)) for begin, part in iter_parts(order) if 0 in part]
+    source = ranks[0]  # the ids are 0, 1, 2, ...
     begin = time.perf_counter()
     result = ps.bfs(opened, source, memory=options[0] if options else None)
     seconds = time.perf_counter() - begin

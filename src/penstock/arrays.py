@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import numpy as np
-from numpy.typing import NDArray
 
-Number = TypeVar("Number", bound=np.generic)
+from penstock.types import Array
 
 
-def distinct(values: NDArray[Number]) -> NDArray[Number]:
+def distinct(values: Array) -> Array:
     """The values in ascending order, each once. NumPy's ``unique`` hashes integers, which takes
     forty to a hundred times as long as sorting them does.
 

@@ -334,3 +334,13 @@ def test_a_small_run_imports_little(web):
     )
     loaded = set(done.stderr.split())
     assert not {"pyarrow", "rich", "pandas", "scipy.linalg", "penstock.ingest.build"} & loaded
+
+
+def test_trace_is_drawn_if_it_is_a_picture(cli, tmp_path):
+    graph = tmp_path / "g.penstock"
+    cli("generate", "rmat", graph, "--scale", 8)
+    picture = tmp_path / "trace.png"
+    done = cli("run", "pagerank", graph, "--trace", picture, "--no-load")
+    assert done.code == 0, done.err
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "trace.json").read_text().startswith('{"traceEvents"')

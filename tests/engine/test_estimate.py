@@ -160,6 +160,12 @@ def test_the_parts_of_memory_add_up(plan: Plan) -> None:
     assert found.memory_bytes == plan.memory_bytes == sum(found.memory.values())
 
 
+def test_values_that_travel_take_memory_on_their_way() -> None:
+    found = estimate(COST, replace(STREAMED, state="streamed"), FACTS, PROFILE)
+    assert found.memory_bytes == sum(found.memory.values())
+    assert found.memory_bytes == STREAMED.memory_bytes + module.TRAVELLING_BYTES
+
+
 # Against runs
 
 
@@ -195,7 +201,7 @@ def test_plan_and_bytes_are_those_of_the_run(
     monkeypatch.setattr(RunOptions, "of", lambda **_: given)
     stats = find(name)(fresh, **parameters).stats
     plan = expected.plan
-    assert stats["planned_memory"] == expected.memory_bytes
+    assert stats["planned_memory"] == plan.memory_bytes
     assert (stats["resident"], stats["ranges"]) == (plan.resident, plan.ranges)
     assert stats["streams"] == plan.streams
     assert stats["bytes_read"] == expected.bytes_read

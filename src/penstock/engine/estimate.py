@@ -38,6 +38,8 @@ CROWDING = 4
 CUT_NS = 2.0
 #: A byte to or from a scratch file, through the system.
 SCRATCH_NS = 2.0
+#: Parts of columns on their way to and from scratch files, and what the C library keeps of them.
+TRAVELLING_BYTES = 10 << 20
 #: Loading compiled kernels and making threads.
 START_SECONDS = 0.05
 #: Gathers from vectors longer than this wait for memory.
@@ -60,8 +62,8 @@ class Facts:
     state_bytes: int
     #: The budget from which on the topology stays in memory.
     resident_bytes: int
-    #: For each vector size of the profile, the share of edges that lead to the first vertices, whose
-    #: values seem so many bytes.
+    #: For each vector size of the profile, the share of edges that lead to the first vertices, those
+    #: whose values seem to be so many bytes.
     shares: tuple[float, ...]
     #: Lists that an earlier run left in memory; lists cut for the cache, too.
     loaded: bool = False
@@ -192,14 +194,15 @@ def estimate(cost: Cost, plan: Plan, facts: Facts, profile: Profile) -> Estimate
         seconds = work.seconds(plan, profile)
         disk = work.reading(profile) >= work.cpu_ns / (1e9 * profile.threads)
         limit = "disk" if disk else "memory" if far > near else "cores"
+    memory = _memory_parts(plan, facts)
     return Estimate(
         START_SECONDS + seconds,
         read,
-        plan.memory_bytes,
+        sum(memory.values()),
         passes,
         limit,
         plan,
-        _memory_parts(plan, facts),
+        memory,
         facts.resident_bytes,
         facts.num_pages,
     )
@@ -328,6 +331,7 @@ def _memory_parts(plan: Plan, facts: Facts) -> dict[str, int]:
     else:
         parts["cache"] = plan.cache_pages * facts.page_bytes
         parts["state"] = plan.memory_bytes - SPARE_BYTES - sum(parts.values())
-        return {**parts, "other": SPARE_BYTES}
+        travelling = 0 if plan.state == "memory" else TRAVELLING_BYTES
+        return {**parts, "other": SPARE_BYTES + travelling}
     rest = plan.memory_bytes - SPARE_BYTES - sum(parts.values())
     return {**parts, **({"lists cut for the cache": rest} if rest else {}), "other": SPARE_BYTES}

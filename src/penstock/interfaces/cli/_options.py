@@ -279,7 +279,8 @@ Trace = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Write the timeline of reads, copies and kernels, for Chrome's trace viewer.",
+        help="Write the timeline of reads, copies and kernels, for Chrome's trace viewer; if the "
+        "name ends in .png, .svg or .pdf, draw it too.",
         rich_help_panel=_RESULT,
     ),
 ]

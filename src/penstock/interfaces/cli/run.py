@@ -110,6 +110,9 @@ def command(
     for file in (out, trace):
         check_place(file)
     options = run_options(locals())
+    picture = picture_of(trace)
+    if picture is not None:
+        options["trace"] = picture.with_suffix(".json")
 
     from penstock.algorithms import find
     from penstock.interfaces.cli._bars import Notes, watching
@@ -136,6 +139,10 @@ def command(
         data["verified"] = True
     if out is not None:
         getattr(result, write)(out)
+    if picture is not None:
+        from penstock.interfaces.pictures import timeline
+
+        timeline(options["trace"], picture)
     text = "" if json else run_text(opened, result, shown.text, data, with_iterations=iterations)
     show(text, data, as_json=json)
 
@@ -178,6 +185,18 @@ def default_checkpoint(graph: Path, algorithm: str) -> Path:
     """
     place = graph.absolute()
     return place.parent / f".{place.name}.{algorithm.replace('-', '_')}.checkpoint"
+
+
+def picture_of(trace: Path | None) -> Path | None:
+    """The picture to draw the timeline into, if it is to be drawn; raises if it cannot be."""
+    if trace is None:
+        return None
+    from penstock.interfaces.pictures import SUFFIXES, check_drawing
+
+    if trace.suffix.lower() not in SUFFIXES:
+        return None
+    check_drawing(trace)
+    return trace
 
 
 def writer_of(out: Path | None) -> str:
