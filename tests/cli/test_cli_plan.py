@@ -21,7 +21,7 @@ class Measured:
     def cores(self, threads: int, sizes: tuple[int, ...]) -> Cores:
         self.times += 1
         prices = (0.5, 1.0, 1.5, 4.0, 6.0)[: len(sizes)]
-        return Cores(GATHER_BYTES[: len(sizes)], prices, 1.0, 9.0, 0.2, 4.0, 1e3, 0.05, 0.9)
+        return Cores(GATHER_BYTES[: len(sizes)], prices, 1.0, 9.0, 0.2, 4.0, 1e3, 0.05, 0.3, 0.9)
 
 
 @pytest.fixture(autouse=True)

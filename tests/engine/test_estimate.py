@@ -20,7 +20,7 @@ from penstock.errors import BudgetError, IdError
 from penstock.store.graph import Graph
 
 MB = 1 << 20
-CORES = Cores(GATHER_BYTES, (0.5, 1.0, 1.5, 4.0, 6.0), 0.0, 0.0, 0.2, 0.0, 0.0, 0.0, 0.9)
+CORES = Cores(GATHER_BYTES, (0.5, 1.0, 1.5, 4.0, 6.0), 0.0, 0.0, 0.2, 0.0, 0.0, 0.0, 0.9, 0.0)
 DISK = Disk(2e9, 1e9, 1e9, 0.0)
 PROFILE = Profile(2, CORES, DISK)
 COST = Cost(12, ("in",), 10.0)

@@ -15,6 +15,7 @@ import numpy as np
 from penstock.algorithms._vids import by_vid, vids_by_vid
 from penstock.errors import VerificationError
 from penstock.jit import atomic_min, kernel
+from penstock.store.mapped import PART
 from penstock.types import NO_VERTEX, U32, VID, Array
 
 if TYPE_CHECKING:
@@ -29,7 +30,10 @@ def find_parents(engine: Engine, source_vid: int, distances: Array) -> U32:
     smallest of those as near as itself that already have a parent, in as many rounds as it takes.
     """
     parents: U32 = engine.array("parents", VID, NO_VERTEX)
-    reached = np.flatnonzero(distances < np.inf).astype(VID)
+    parts = range(0, len(distances), PART)
+    reached = np.concatenate(
+        [(a + np.flatnonzero(distances[a : a + PART] < np.inf)).astype(VID) for a in parts]
+    )
     engine.traverse(reached, _offer_from_nearer, distances, parents)
     parents[source_vid] = source_vid
     has_one = parents[reached] != NO_VERTEX

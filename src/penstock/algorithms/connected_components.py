@@ -148,7 +148,7 @@ def verify(graph: Graph, result: Result) -> None:
 
 
 def _cost(graph: Graph) -> Cost:
-    return Cost(12, graph.directions, 1.0, resident_passes=0.2)
+    return Cost(12, graph.directions, 1.0, work=1.5, resident_passes=0.15)
 
 
 @algorithm(cost=_cost, verify=verify)

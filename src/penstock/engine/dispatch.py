@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 Strategy = Literal["pull", "notify-pull", "push"]
@@ -10,6 +11,7 @@ Strategy = Literal["pull", "notify-pull", "push"]
 def choose(
     active_edges: int,
     num_edges: int,
+    touched: float,
     *,
     resident: bool,
     ratio: float,
@@ -19,16 +21,32 @@ def choose(
 ) -> Strategy:
     """The strategy of the next iteration.
 
-    f, the share of vertices with an active in-neighbour, is estimated as the out-edges of active
-    vertices over all edges. Notifying pays if f <= 1/2 in memory, and if f <= 1/(2k) from storage
-    that reads k times faster in sequence than at random. Pushing looks only at the out-edges of
-    active vertices, once, where notify-pull looks at them and at all in-edges of their neighbours.
+    Pull looks at every edge. Notify-pull looks at the out-edges of active vertices, a share f, and
+    then at all in-edges of those that they lead to, a share ``touched``; push at the former only,
+    with an atomic operation for each. Storage reads k times faster in sequence than at random. So
+    notifying pays if f + touched <= 1 in memory, and 1/k from storage; with touched = f, which
+    Garaph takes for granted, that is its rule, f <= 1/2 and f <= 1/(2k).
     """
     if not can_pull:
         return "push"
     f = active_edges / num_edges if num_edges else 0.0
-    if f > (0.5 if resident else 1 / (2 * max(ratio, 1.0))):
-        return "pull"
-    if can_push:
+    penalty = 1.0 if resident else max(ratio, 1.0)
+    if can_push and 2 * f * penalty <= 1:
         return "push"
-    return "notify-pull" if can_notify else "pull"
+    if can_notify and (f + touched) * penalty <= 1:
+        return "notify-pull"
+    return "pull"
+
+
+def touched_share(f: float, degree_histogram: Sequence[int]) -> float:
+    """The share of edges that lead to vertices with an active in-neighbour, if each in-neighbour
+    is active with probability f: a vertex of degree d has one with probability 1 - (1 - f)^d.
+
+    The histogram counts vertices of degree 0, 1, 2 to 3, 4 to 7, ...
+    """
+    edges = touched = 0.0
+    for k, count in enumerate(degree_histogram[1:]):
+        degree = 1.5 * 2**k if k else 1.0
+        edges += count * degree
+        touched += count * degree * (1 - (1 - f) ** degree)
+    return touched / edges if edges else 0.0

@@ -41,7 +41,7 @@ SCRATCH_NS = 2.0
 #: Parts of columns on their way to and from scratch files, and what the C library keeps of them.
 TRAVELLING_BYTES = 10 << 20
 #: Loading compiled kernels and making threads.
-START_SECONDS = 0.05
+START_SECONDS = 0.03
 #: Gathers from vectors longer than this wait for memory.
 NEAR_BYTES = 4 << 20
 
@@ -62,8 +62,8 @@ class Facts:
     state_bytes: int
     #: The budget from which on the topology stays in memory.
     resident_bytes: int
-    #: For each vector size of the profile, the share of edges that lead to the first vertices, those
-    #: whose values seem to be so many bytes.
+    #: For each vector size of the profile, the share of edges that lead to the first vertices,
+    #: those whose values seem to be so many bytes.
     shares: tuple[float, ...]
     #: Lists that an earlier run left in memory; lists cut for the cache, too.
     loaded: bool = False
@@ -239,7 +239,7 @@ def _loading(facts: Facts, profile: Profile) -> _Work:
     cores, disk = profile.cores, profile.disk
     read = 0 if disk is None else facts.num_pages * facts.page_bytes
     cpu = _page_ns(facts, profile, facts.num_pages, read)
-    cpu += facts.topology_bytes * (cores.touch_ns + cores.sweep_ns)
+    cpu += facts.topology_bytes * (cores.array_ns + cores.sweep_ns)
     return _Work(cpu, read)
 
 
@@ -268,7 +268,7 @@ def _pass_in_memory(cost: Cost, plan: Plan, facts: Facts, cores: Cores) -> _Work
 def _cutting(facts: Facts, cores: Cores) -> _Work:
     """Making lists cut for the cache."""
     new = 4 * (facts.num_edges + facts.cut_ranges * facts.num_vertices)
-    return _Work(facts.cut_ranges * facts.num_edges * CUT_NS + new * cores.touch_ns)
+    return _Work(facts.cut_ranges * facts.num_edges * CUT_NS + new * cores.array_ns)
 
 
 def _streaming(
@@ -280,6 +280,7 @@ def _streaming(
     vertices = APPLY_WORK * (n * cores.vertex_ns + facts.num_lists * cores.list_ns)
     cpu = passes * cost.work * (vertices + facts.num_edges * (near + far))
     cpu += _page_ns(facts, profile, passes * plan.ranges * facts.num_pages, read)
+    cpu += min(plan.cache_pages, facts.num_pages) * facts.page_bytes * cores.buffer_ns
     if plan.state != "memory":
         moved = cost.vertex_bytes + cost.gathered_bytes
         if plan.ranges > 1:

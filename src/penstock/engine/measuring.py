@@ -48,7 +48,8 @@ def measure_cores(threads: int, sizes: tuple[int, ...]) -> Cores:
             decode_vertex_ns,
             call_ns=_measure_calls(workers),
             sweep_ns=_measure_sweeps(workers, sizes[-1]),
-            touch_ns=_measure_touching(workers, sizes[-1]),
+            array_ns=_measure_touching(workers, sizes[-1], lambda n: np.empty(n, np.uint8)),
+            buffer_ns=_measure_touching(workers, sizes[-1], page_buffer),
         )
     finally:
         workers.close()
@@ -167,12 +168,12 @@ def _measure_sweeps(workers: Workers, size: int) -> float:
     return _best(workers, work) / (4 * part)
 
 
-def _measure_touching(workers: Workers, size: int) -> float:
+def _measure_touching(workers: Workers, size: int, make: Callable[[int], U8]) -> float:
     """Time of a byte of new memory."""
     part = max(min(size, 1 << 24) // workers.count, 1 << 18)
 
     def work(thread: int) -> None:
-        page_buffer(part)[:] = 1
+        make(part)[:] = 1
 
     return _best(workers, work) / part
 

@@ -42,9 +42,11 @@ class Cores:
     decode_vertex_ns: float
     #: A piece of work that is taken by a thread.
     call_ns: float
-    #: A byte read in order from memory; a byte of memory that is new from the system.
+    #: A byte read in order from memory; a byte of memory that is new from the system, in a long
+    #: array and in the buffer of a page.
     sweep_ns: float
-    touch_ns: float
+    array_ns: float
+    buffer_ns: float
 
 
 @dataclass(frozen=True, slots=True)

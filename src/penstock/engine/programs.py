@@ -9,8 +9,9 @@ from typing import Any, Literal
 import numpy as np
 
 from penstock.device.shape import Shape
-from penstock.engine.dispatch import Strategy, choose
+from penstock.engine.dispatch import Strategy, choose, touched_share
 from penstock.engine.engine import Engine
+from penstock.engine.profile import profile_for
 from penstock.engine.recovery import Recovery
 from penstock.engine.state import State
 from penstock.engine.sweeps import Sweeps, spans
@@ -36,8 +37,8 @@ class Settings:
     #: Vertices that are active at first; None: all.
     start: U32 | None = None
     fixed: dict[str, Array] = field(default_factory=dict)
-    #: How many times faster the storage reads in sequence than at random.
-    ratio: float = 2.0
+    #: How many times faster the storage reads in sequence than at random; None: as measured.
+    ratio: float | None = None
 
 
 class ProgramRun:
@@ -176,13 +177,25 @@ class ProgramRun:
             return asked, frontier, f
         incremental = self.program.incremental and not self.program.order_matters
         totals = len(self.program.totals) > 0  # over all vertices, not over some
+        into = graph.catalog.directions[graph.stored("in")] if self._can_pull else None
+        touched = 1.0 if into is None else touched_share(f, into.degree_histogram)
         chosen = choose(
-            active_edges, edges,
-            resident=self._engine.plan.resident, ratio=self._settings.ratio,
+            active_edges, edges, touched,
+            resident=self._engine.plan.resident, ratio=self._ratio(),
             can_pull=self._can_pull, can_notify=self._can_notify and not totals,
             can_push=self._can_push and incremental and not totals,
         )  # fmt: skip
         return chosen, frontier, f
+
+    def _ratio(self) -> float:
+        """How many times faster the storage reads in sequence than at random."""
+        engine, settings = self._engine, self._settings
+        if settings.ratio is None:
+            disk = None
+            if not engine.plan.resident:
+                disk = profile_for(engine.graph, engine.threads, engine.options.memory).disk
+            settings.ratio = 1.0 if disk is None else disk.ratio
+        return settings.ratio
 
     def _params(self) -> tuple[Any, ...]:
         values = {
