@@ -35,6 +35,8 @@ MORE_BYTES = 12
 #: On a stream, vertices found are listed while they are fewer than one of so many; else the levels
 #: say which they are.
 LISTED = 64
+#: Room for what is found in the pages under way.
+FOUND_BYTES = 8 << 20
 #: Bottom-up pays when the frontier's edges, times this, exceed the unexplored ones ...
 EARLY_EXIT = 15
 #: ... and, times this, the vertices, which it goes over one by one.
@@ -60,8 +62,11 @@ class _Search:
         self.levels: I32 = engine.array("levels", np.int32, -1)
         self.parents: U32 = engine.array("parents", VID, NO_VERTEX)
         self.reached: U8 = engine.array("reached", np.uint8, 0)
-        self.degrees: U32 = np.asarray(graph.degrees("out"))
         self.resident = engine.is_resident()
+        #: Needed to choose between the two ways; mapped, so that they count as memory.
+        self.degrees: U32 = np.empty(0, np.uint32)
+        if can_pull:
+            self.degrees = np.asarray(graph.degrees("out"))
         self.in_order = graph.catalog.neighbour_order == "id"
         self.level = 0
         #: Vertices of the frontier, or None if only ``levels`` says which they are.
@@ -210,7 +215,8 @@ def _mark(begin, end, found, reached, levels, degrees, code, level):  # type: ig
         v = np.uint64(found[i])
         reached[v] = code
         levels[v] = level
-        edges += np.int64(degrees[v])
+        if len(degrees) > 0:
+            edges += np.int64(degrees[v])
     return edges
 
 
@@ -281,10 +287,11 @@ def _recount(begin, end, levels, reached, degrees, level):  # type: ignore[no-un
     for v in range(np.uint64(begin), np.uint64(end)):
         if levels[v] >= 0:
             reached[v] = 1 + (levels[v] & 1)
-            explored += np.int64(degrees[v])
+            degree = np.int64(degrees[v]) if len(degrees) > 0 else 0
+            explored += degree
             if levels[v] == level:
                 count += 1
-                edges += np.int64(degrees[v])
+                edges += degree
     return count, edges, explored
 
 

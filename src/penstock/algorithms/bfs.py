@@ -25,7 +25,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.algorithms._levels import I32, LISTED, MORE_BYTES, STATE_BYTES, search_levels
+from penstock.algorithms._levels import (
+    FOUND_BYTES,
+    I32,
+    LISTED,
+    MORE_BYTES,
+    STATE_BYTES,
+    search_levels,
+)
 from penstock.algorithms._vids import by_vid, vids_by_vid
 from penstock.engine.algorithm import Cost, Task, algorithm
 from penstock.engine.result import Result
@@ -78,12 +85,12 @@ def _cost(graph: Graph, source: object) -> Cost:
 
 
 def _streamed_cost(graph: Graph) -> Cost:
-    """A frontier has only vertices that an edge leads to."""
+    """A frontier (ids, and a flag each on the way) has only vertices that an edge leads to."""
     stats = graph.catalog.directions[graph.stored("out" if len(graph.directions) == 1 else "in")]
-    listed = 4 * (graph.num_vertices - stats.degree_histogram[0]) + 8 * (
-        graph.num_vertices // LISTED
-    )
-    return Cost(STATE_BYTES, ("out",), 2.0, gathered_bytes=1, more_bytes=listed)
+    n = graph.num_vertices
+    listed = 5 * (n - stats.degree_histogram[0]) + 8 * (n // LISTED) + FOUND_BYTES
+    mapped = 0 if graph.directed else 4  # degrees, to choose between the two ways
+    return Cost(STATE_BYTES + mapped, ("out",), 2.0, gathered_bytes=1, more_bytes=listed)
 
 
 @algorithm(cost=_cost, verify=verify)
