@@ -182,7 +182,7 @@ def _measure_touching(workers: Workers, size: int, make: Callable[[int], U8]) ->
 
 def _long_array(size: int) -> U8:
     """Memory as NumPy gets it for long arrays: in huge pages if the system has them."""
-    memory = mmap.mmap(-1, size)
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     with suppress(AttributeError, OSError):
         memory.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(memory, np.uint8)
