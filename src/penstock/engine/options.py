@@ -27,7 +27,7 @@ class RunOptions:
     streams: int | None = None
     device: DeviceName = "cpu"
     #: Which pages stay in memory, if not all can: see :mod:`penstock.stream.policy`.
-    cache: str = "keep"
+    cache: str = "lru"
     #: Pages that stay at most; None: as many as memory allows.
     cache_pages: int | None = None
     #: False: pages are streamed even if they would all fit.
@@ -55,7 +55,7 @@ class RunOptions:
             threads=thread_count(given.get("threads")),
             streams=given.get("streams"),
             device=_device(given.get("devices")),
-            cache=given.get("cache") or "keep",
+            cache=given.get("cache") or "lru",
             cache_pages=given.get("cache_pages"),
             load=given.get("load", True) is not False,
             checkpoint=_path(given.get("checkpoint")),
