@@ -62,7 +62,7 @@ def label_components(engine: Engine) -> U32:
 def _phases(engine: Engine) -> list[tuple[str, Callable[[Engine, U32], None]]]:
     """What to do one after the other."""
     graph = engine.graph
-    if engine.is_resident() and (not graph.directed or len(graph.directions) == 2):
+    if engine.is_resident() and (not graph.directed or len(engine.directions) == 2):
         return [
             ("first neighbours", _first_neighbours),
             ("second neighbours", _second_neighbours),

@@ -79,9 +79,10 @@ class Engine:
         self.columns = tuple(columns)
         #: Ranges that the lists are also kept in, if the plan says so.
         self.cut_ranges = cut_ranges
-        self._stored = tuple(dict.fromkeys(graph.stored(d) for d in directions))
+        #: The stored lists that the plan counts with.
+        self.directions = tuple(dict.fromkeys(graph.stored(d) for d in directions))
         needs = Needs(
-            tuple(list_bytes(graph, d, columns) for d in self._stored),
+            tuple(list_bytes(graph, d, columns) for d in self.directions),
             state_bytes, gathered_bytes, always_bytes, cut_bytes,
         )  # fmt: skip
         self.plan: Plan = make_plan(
@@ -128,7 +129,7 @@ class Engine:
         return self._lists[stored]
 
     def _open(self, stored: Direction, workers: Workers) -> StreamedLists:
-        share = self.plan.cache_pages // len(self._stored)
+        share = self.plan.cache_pages // len(self.directions)
         sizes = list_bytes(self.graph, stored, self.columns)
         self.budget.take(workers.count * sizes.stream_bytes, "page buffers")
         self.budget.take(share * sizes.page_bytes, "page cache")
@@ -177,7 +178,7 @@ class Engine:
 
     def _uses(self, what: str, columns: tuple[str, ...]) -> bool:
         """Whether lists that are kept with the graph are some that this run will ask for."""
-        wanted = what in self._stored or (self.plan.cut and what.startswith("cut "))
+        wanted = what in self.directions or (self.plan.cut and what.startswith("cut "))
         return self.plan.resident and columns == self.columns and wanted
 
     # State

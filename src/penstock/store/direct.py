@@ -34,7 +34,8 @@ def open_direct(path: Path, page_bytes: int) -> int:
 
 def page_buffer(page_bytes: int) -> U8:
     """Memory that begins where direct reads want it."""
-    return np.frombuffer(mmap.mmap(-1, page_bytes), np.uint8)
+    private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    return np.frombuffer(mmap.mmap(-1, page_bytes, flags=private), np.uint8)
 
 
 def read_at(fd: int, offset: int, buffer: U8) -> int:

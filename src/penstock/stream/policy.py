@@ -17,8 +17,8 @@ Policy = Callable[[Mapping[int, int], int], int | None]
 def lru(cached: Mapping[int, int], page: int) -> int | None:
     """The page that has not been used for the longest time goes: GStream's policy.
 
-    For a scan that repeats and is longer than the cache it would never hit, if cached pages were not
-    visited first (see :func:`penstock.stream.order.visiting_order`).
+    For a scan that repeats and is longer than the cache it would never hit, if cached pages were
+    not visited first (see :func:`penstock.stream.order.visiting_order`).
     """
     return next(iter(cached), None)
 
