@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import shlex
 from pathlib import Path
 
@@ -52,6 +53,17 @@ def test_ci_runs_the_test_command_of_the_readme():
 def test_readme_python_runs(number, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(compile(blocks(README, "python")[number], "README.md", "exec"), {})
+
+
+RUNNING = ROOT / "docs" / "running.md"
+
+
+@pytest.mark.parametrize("number", range(len(blocks(RUNNING, "python"))))
+def test_code_of_the_running_page_runs(number, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    script = tmp_path / "script.py"  # programs are compiled from their source
+    script.write_text(blocks(RUNNING, "python")[number])
+    runpy.run_path(str(script))
 
 
 def test_readme_shows_what_the_demo_prints(cli):
