@@ -127,6 +127,8 @@ def test_signals_leave_nothing(tmp_path, signum, code):
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         text=True,
+        # Under nohup it would rightly ignore a hang-up.
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
     _wait_until(lambda: os.listdir(tmp_path), child)
     child.send_signal(signum)

@@ -280,7 +280,12 @@ def start(graph: Graph, tmp_path: Path, *, load: bool, every: int) -> subprocess
         hold=str(tmp_path / "hold"), out=str(tmp_path / "out.npy"),
     )  # fmt: skip
     return subprocess.Popen(
-        [sys.executable, "-c", text], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", text],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Shells make background jobs ignore interrupts, and so they would be here.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
 
 
