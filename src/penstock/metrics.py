@@ -79,12 +79,16 @@ class Metrics:
         try:
             yield
         finally:
-            end = clock()
-            counters = self.per_stream[stream]
-            name = f"{what}_seconds"
-            setattr(counters, name, getattr(counters, name) + end - begin)
-            if self.tracing:
-                self.events.append(Event(what, stream, page, begin, end))
+            self.count(what, stream, page, begin)
+
+    def count(self, what: str, stream: int, page: int, begin: float) -> None:
+        """Count the time since ``begin``."""
+        end = clock()
+        counters = self.per_stream[stream]
+        name = f"{what}_seconds"
+        setattr(counters, name, getattr(counters, name) + end - begin)
+        if self.tracing:
+            self.events.append(Event(what, stream, page, begin, end))
 
     @contextmanager
     def row(self, **facts: Any) -> Iterator[dict[str, Any]]:

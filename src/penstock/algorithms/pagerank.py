@@ -142,7 +142,7 @@ def pagerank(
     graph = task.graph
     n = graph.num_vertices
     degrees = graph.degrees("out")
-    dangling = sum(int((part == 0).sum()) for _, part in iter_parts(degrees))
+    dangling = graph.catalog.directions[graph.stored("out")].degree_histogram[0]
     settings = Settings(
         params={"alpha": float(alpha), "dangling": dangling / max(n, 1)},
         max_iter=max_iter if n else 0,

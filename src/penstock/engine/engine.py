@@ -266,8 +266,11 @@ class Engine:
         """Call a kernel for a piece; its time and edges are counted."""
         counters = self.metrics.per_stream[stream]
         counters.edges_traversed += piece_edges(piece) if edges is None else edges
-        with self.metrics.timed("kernel", stream, piece.page):
+        begin = clock()
+        try:
             return kernel(*args)
+        finally:
+            self.metrics.count("kernel", stream, piece.page, begin)
 
     # Steps
 
@@ -290,7 +293,7 @@ def piece_edges(piece: Piece) -> int:
     """Edges of the lists, or parts of lists, that a piece stands for."""
     block = piece.block
     if piece.vertices is None:
-        ends = block.offsets[[piece.end - block.first, piece.begin - block.first]]
-        return int(ends[0]) - int(ends[1])
+        offsets = block.offsets
+        return int(offsets[piece.end - block.first]) - int(offsets[piece.begin - block.first])
     index = piece.vertices.astype(np.int64) - block.first
     return int((block.offsets[index + 1] - block.offsets[index]).sum(dtype=np.int64))
