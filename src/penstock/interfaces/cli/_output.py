@@ -37,7 +37,8 @@ def finish_output(code: int) -> int:
         _silence()
     except OSError as error:
         _silence()
-        print(f"penstock: standard output: {error.strerror}", file=sys.stderr)
+        if code == 0:  # else something was said already
+            print(f"penstock: standard output: {error.strerror}", file=sys.stderr)
         return code or 1
     return code
 
