@@ -20,6 +20,7 @@ from penstock.engine.options import RunOptions
 from penstock.engine.plan import SPARE_BYTES, Plan
 from penstock.engine.profile import Cores, Profile, profile_for
 from penstock.engine.rehearsal import Planned, plan_run
+from penstock.store.banded_decode import decode_body
 from penstock.store.graph import Graph
 from penstock.store.mapped import iter_parts, read_range
 from penstock.types import Direction
@@ -40,8 +41,9 @@ CUT_NS = 2.0
 SCRATCH_NS = 2.0
 #: Parts of columns on their way to and from scratch files, and what the C library keeps of them.
 TRAVELLING_BYTES = 10 << 20
-#: Loading compiled kernels and making threads.
+#: Making threads and the like; and loading compiled kernels, once in a process.
 START_SECONDS = 0.03
+KERNEL_SECONDS = 0.9
 #: Gathers from vectors longer than this wait for memory.
 NEAR_BYTES = 4 << 20
 
@@ -70,6 +72,8 @@ class Facts:
     cut_made: bool = False
     #: Ranges that lists are cut into for the cache.
     cut_ranges: int = 1
+    #: Whether no page has been decoded in this process: then kernels have to be loaded first.
+    fresh: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +147,7 @@ def facts_of(graph: Graph, cost: Cost, planned: Planned, gather_bytes: Sequence[
         loaded=kept >= set(stored),
         cut_made=any(str(name).startswith("cut ") for name in kept),
         cut_ranges=int(needs.get("cut_ranges", 1)),
+        fresh=not getattr(decode_body, "overloads", True),
     )
 
 
@@ -196,7 +201,7 @@ def estimate(cost: Cost, plan: Plan, facts: Facts, profile: Profile) -> Estimate
         limit = "disk" if disk else "memory" if far > near else "cores"
     memory = _memory_parts(plan, facts)
     return Estimate(
-        START_SECONDS + seconds,
+        START_SECONDS + (KERNEL_SECONDS if facts.fresh else 0.0) + seconds,
         read,
         sum(memory.values()),
         passes,
