@@ -1,11 +1,11 @@
 """The search behind BFS: levels and parents, level by level.
 
-Top-down, the frontier's out-lists are read, and each unreached neighbour
-takes the smallest vertex that offers itself as parent. Bottom-up, where in-lists exist, each
-unreached vertex looks for its first neighbour in the frontier; lists are sorted, so the first is
-the smallest and the rest of the list need not be read. Bottom-up is taken while the frontier has
-more than a share of the edges still unexplored; on a stream, where a list is read as a whole,
-only if it has more edges than those.
+Top-down, the frontier's out-lists are read, and each unreached neighbour takes the smallest vertex
+that offers itself as parent. Bottom-up, where in-lists exist, each unreached vertex looks for its
+first neighbour in the frontier; lists are sorted, so the first is the smallest and the rest of the
+list need not be read. Bottom-up is taken while the frontier has more than a share of the edges
+still unexplored; on a stream, where a list is read as a whole, only if it has more edges than
+those.
 
 Encoding: ``reached`` holds 0 for a vertex not reached before this level, 1 or 2 for one on an even
 or odd level. An unreached vertex has no neighbours above the frontier, so two numbers tell the

@@ -4,19 +4,8 @@ Returns levels (int32: edges on a shortest path from the source, -1 where none l
 (uint32: the smallest vertex number among the neighbours one level above, the source for itself,
 ``NO_VERTEX`` where no path leads). Both are the same whatever the number of threads.
 
-Method: level by level. Top-down, the frontier's out-lists are read, and each unreached neighbour
-takes the smallest vertex that offers itself as parent. Bottom-up, where in-lists exist, each
-unreached vertex looks for its first neighbour in the frontier; lists are sorted, so the first is
-the smallest and the rest of the list need not be read. Bottom-up is taken while the frontier has
-more than a share of the edges still unexplored; on a stream, where a list is read as a whole,
-only if it has more edges than those.
-
-Encoding: ``reached`` holds 0 for a vertex not reached before this level, 1 or 2 for one on an even
-or odd level. An unreached vertex has no neighbours above the frontier, so two numbers tell the
-frontier from the level that is being found.
-
-Repeating: level k may be repeated once all vertices of levels k and above, and those without a
-level, are again as at the beginning: level -1, parent ``NO_VERTEX``, reached 0.
+Method: level by level, top-down or bottom-up, whichever looks at fewer edges; see ``_levels``, also
+for how state is encoded and how a level is repeated.
 
 Beamer, Asanovic, Patterson: "Direction-optimizing breadth-first search", SC 2012.
 """

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -24,13 +23,10 @@ from penstock.engine.result_columns import (
     parts,
 )
 from penstock.errors import (
-    AccessError,
-    DiskSpaceError,
     IdError,
-    InputNotFoundError,
     OptionError,
-    TargetExistsError,
 )
+from penstock.files import unfinished
 from penstock.store.graph import Graph
 from penstock.types import Array
 
@@ -207,7 +203,7 @@ class Result:
 
         schema = self._schema()
         with (
-            _unfinished(Path(path)) as temporary,
+            unfinished(Path(path), overwrite=True) as temporary,
             pq.ParquetWriter(temporary, schema, compression="zstd") as writer,
         ):
             for batch in self._batches():
@@ -227,7 +223,7 @@ class Result:
         csv.writer(header, lineterminator="\n").writerow(schema.names)
         options = WriteOptions(include_header=False)
         with ExitStack() as stack:
-            temporary = stack.enter_context(_unfinished(Path(path)))
+            temporary = stack.enter_context(unfinished(Path(path), overwrite=True))
             file = stack.enter_context(pa.OSFile(str(temporary), "wb"))
             file.write(header.getvalue().encode())
             writer = stack.enter_context(CSVWriter(file, schema, write_options=options))
@@ -305,32 +301,3 @@ def _is_value(values: Array) -> Array:
     if values.dtype.kind == "O":
         return np.fromiter((each is not None for each in values), bool, len(values))
     return np.ones(len(values), bool)
-
-
-@contextmanager
-def _unfinished(path: Path) -> Iterator[Path]:
-    """A temporary file beside ``path`` that gets its name at the end of the block, or goes."""
-    if not path.parent.is_dir():
-        raise InputNotFoundError(f"{path.parent}: no such directory to put the file in")
-    if path.is_dir():
-        raise TargetExistsError(f"{path}: is a directory; choose another name")
-    temporary = path.parent / f".{path.name}.writing.{os.getpid()}"
-    try:
-        yield temporary
-        fd = os.open(temporary, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-        temporary.replace(path)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskSpaceError(
-                f"{path}: the disk is full; nothing was left behind. Free some space, or write to "
-                "another disk"
-            ) from error
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise AccessError(f"{path}: no permission: {error.strerror}") from error
-        raise
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -6,10 +6,9 @@ appears under its name when it is complete.
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -17,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from penstock.config import thread_count
-from penstock.errors import DiskSpaceError, InputNotFoundError, OptionError, TargetExistsError
+from penstock.errors import OptionError
+from penstock.files import unfinished
 from penstock.progress import Progress, Silent
 from penstock.store.graph import Graph
 from penstock.types import U32, Array
@@ -89,7 +89,7 @@ def export(
     """
     target = _target(Path(path), format)
     count = thread_count(threads)
-    with _unfinished(target.path, overwrite=overwrite) as temporary:
+    with unfinished(target.path, overwrite=overwrite) as temporary:
         _write(graph, target, temporary, count, progress or Silent())
     return target.path
 
@@ -112,42 +112,6 @@ def _target(path: Path, format_name: str | None) -> _Target:
         f"{path}: the name does not say the format; end it in .txt, .csv, .tsv (also with .gz) or "
         f".parquet, or pass format= (--format) with one of {known}"
     )
-
-
-@contextmanager
-def _unfinished(path: Path, *, overwrite: bool) -> Iterator[Path]:
-    """A temporary file beside ``path`` that gets its name at the end of the block, or goes."""
-    _check_target(path, overwrite=overwrite)
-    temporary = path.parent / f".{path.name}.exporting.{os.getpid()}"
-    try:
-        yield temporary
-        fd = os.open(temporary, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-        _check_target(path, overwrite=overwrite)
-        temporary.replace(path)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskSpaceError(
-                f"{path}: the disk is full; nothing was left behind. Free some space, or write "
-                "to another disk"
-            ) from error
-        raise
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _check_target(path: Path, *, overwrite: bool) -> None:
-    if not path.parent.is_dir():
-        raise InputNotFoundError(f"{path.parent}: no such directory to put the file in")
-    if path.is_dir():
-        raise TargetExistsError(f"{path}: is a directory; choose another name")
-    if os.path.lexists(path) and not overwrite:
-        raise TargetExistsError(
-            f"{path}: already exists; choose another name or pass overwrite=True (--overwrite)"
-        )
 
 
 def _write(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -324,3 +325,28 @@ def graph_options(given: dict[str, Any]) -> dict[str, Any]:
         "tmpdir": given["tmpdir"],
         "overwrite": given["overwrite"],
     }
+
+
+def flags_of(command: Any) -> set[str]:
+    """The options of a command that take no value."""
+    flags = [option for option in command.params if getattr(option, "is_flag", False)]
+    names = {name for option in flags for name in (*option.opts, *option.secondary_opts)}
+    return names | {"--help", "-h"}
+
+
+def words(args: list[str], flags: Set[str]) -> list[str]:
+    """The arguments that are neither options nor values of options.
+
+    >>> words(["--json", "--top", "3", "bfs", "g"], {"--json"})
+    ['bfs', 'g']
+    """
+    found = []
+    value_follows = False
+    for arg in args:
+        if value_follows:
+            value_follows = False
+        elif arg.startswith("-"):
+            value_follows = "=" not in arg and arg not in flags
+        else:
+            found.append(arg)
+    return found

@@ -18,13 +18,7 @@ class BuildCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Settle what follows ``--weights``, then read the line as usual."""
-        flags = {
-            name
-            for option in self.params
-            if getattr(option, "is_flag", False)
-            for name in (*option.opts, *option.secondary_opts)
-        }
-        return super().parse_args(ctx, settle_weights(args, flags | {"--help", "-h"}))
+        return super().parse_args(ctx, settle_weights(args, o.flags_of(self)))
 
 
 COMMAND_CLASS = BuildCommand
@@ -46,25 +40,11 @@ def settle_weights(args: list[str], flags: Set[str]) -> list[str]:
         return args
     at = args.index("--weights")
     word = args[at + 1] if at + 1 < len(args) else "--"
-    others = _words(args[:at] + args[at + 2 :], flags)
-    taken = word.startswith("-") or word.endswith(".penstock") or others < 2
+    others = o.words(args[:at] + args[at + 2 :], flags)
+    taken = word.startswith("-") or word.endswith(".penstock") or len(others) < 2
     if taken or os.path.isfile(word):
         return [*args[:at], f"--weights={o.USUAL_WEIGHTS}", *args[at + 1 :]]
     return [*args[:at], f"--weights={word}", *args[at + 2 :]]
-
-
-def _words(args: list[str], flags: Set[str]) -> int:
-    """How many of the arguments are neither options nor values of options."""
-    count = 0
-    value_follows = False
-    for arg in args:
-        if value_follows:
-            value_follows = False
-        elif arg.startswith("--"):
-            value_follows = "=" not in arg and arg not in flags
-        else:
-            count += 1
-    return count
 
 
 def command(

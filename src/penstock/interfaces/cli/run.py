@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,13 +27,7 @@ class RunCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Find the algorithm, add its options, then read the line as usual."""
-        flags = {
-            name
-            for option in self.params
-            if getattr(option, "is_flag", False)
-            for name in (*option.opts, *option.secondary_opts)
-        }
-        name = first_word(args, flags | {"--help", "-h"})
+        name = next(iter(o.words(args, o.flags_of(self))), None)
         self.own: list[Any] = []
         if name is not None:
             from penstock.algorithms import find
@@ -53,23 +47,6 @@ class RunCommand(TyperCommand):
 
 
 COMMAND_CLASS = RunCommand
-
-
-def first_word(args: list[str], flags: Set[str]) -> str | None:
-    """The first argument that is neither an option nor the value of one.
-
-    >>> first_word(["--json", "--top", "3", "bfs", "g"], {"--json"})
-    'bfs'
-    """
-    value_follows = False
-    for arg in args:
-        if value_follows:
-            value_follows = False
-        elif arg.startswith("-"):
-            value_follows = "=" not in arg and arg not in flags
-        else:
-            return arg
-    return None
 
 
 def algorithms_text() -> str:
