@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from penstock.types import U8, U64, EdgeChunk, IdKind, Names
+from penstock.types import U64, EdgeChunk, IdKind, Names
 
 OnBadLine = Literal["error", "skip"]
 
@@ -99,13 +99,3 @@ class Importer(Protocol):
 
     def open_source(self, data: Any, options: ReadOptions) -> Source:
         """Open a list of paths (if there are suffixes) or an accepted object."""
-
-
-class PageSource(Protocol):
-    """Pages of one direction of a graph, wherever they are."""
-
-    page_bytes: int
-    num_pages: int
-
-    def read_page(self, page_id: int, buffer: U8) -> None:
-        """Fill ``buffer`` (``page_bytes`` long) with a page."""

@@ -65,7 +65,7 @@ def neighbours(graph: Graph, vertices: list[int]) -> list[int]:
 @pytest.mark.parametrize("direction", ["out", "in"])
 def test_scan_sees_every_list(graph: Graph, how: dict[str, Any], direction: Any) -> None:
     with Engine(graph, options(**how), directions=[direction], state_bytes=80_000) as engine:
-        assert engine.is_resident(direction) == how["load"]
+        assert engine.is_resident() == how["load"]
         degrees = engine.array("degrees", np.int64, 0)
         counts = engine.scan(count_edges, degrees, direction=direction)
         assert (degrees == graph.degrees(direction)).all()

@@ -66,7 +66,7 @@ def _cost(
         expected = np.log(max(graph.num_vertices * tol, 1e-300)) / np.log(alpha)
         passes = float(min(max(np.ceil(expected), 1), max_iter))
     width = np.dtype(dtype).itemsize
-    return Cost(2 * width + 4, ("in",), passes, gathered_bytes=width, may_travel=True)
+    return Cost(2 * width + 4, ("in",), passes, gathered_bytes=width)
 
 
 def verify(graph: Graph, result: Result) -> None:

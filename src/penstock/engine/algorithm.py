@@ -44,8 +44,6 @@ class Cost:
     more_bytes: int = 0
     #: Bytes for each vertex that are read through neighbour ids.
     gathered_bytes: int = 4
-    #: Whether the rest of the state may travel with the pages (vertex programs).
-    may_travel: bool = False
     #: How many times longer an edge takes than one of a PageRank step.
     work: float = 1.0
     #: The same with the lists in memory, if it then leaves out most of them.

@@ -113,8 +113,8 @@ class Engine:
 
     # Lists
 
-    def is_resident(self, direction: Direction = "out") -> bool:
-        """Whether the lists of a direction are in memory as a whole."""
+    def is_resident(self) -> bool:
+        """Whether the lists are in memory as a whole."""
         return self.plan.resident
 
     def lists(self, direction: Direction) -> Lists:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.device.lists import restrict_lists
 from penstock.device.shape import Shape
 from penstock.engine.engine import Engine
-from penstock.jit import kernel
 from penstock.store.graph import Graph
 from penstock.stream.block import Block
 from penstock.stream.lists import Lists, Piece, ResidentLists
@@ -111,33 +111,8 @@ def restrict(block: Block, begin: int, end: int, low: int, high: int) -> Block:
     """The lists of vertices ``begin`` to ``end``, without what is not in a range; ids count from
     its beginning.
     """
-    offsets, neighbours, places = _restrict(
+    offsets, neighbours, places = restrict_lists(
         block.offsets, block.neighbours, begin - block.first, end - block.first, low, high,
         len(block.columns) > 0,
     )  # fmt: skip
     return Block(begin, offsets, neighbours, tuple(c[places] for c in block.columns))
-
-
-@kernel
-def _restrict(offsets, neighbours, begin, end, low, high, places):  # type: ignore[no-untyped-def]
-    first = np.uint32(low)
-    size = np.uint32(high - low)
-    ends = np.empty(end - begin + 1, np.uint32)
-    ends[0] = 0
-    count = 0
-    for v in range(np.uint64(begin), np.uint64(end)):
-        for k in range(np.uint64(offsets[v]), np.uint64(offsets[v + np.uint64(1)])):
-            if np.uint32(neighbours[k] - first) < size:
-                count += 1
-        ends[v - np.uint64(begin) + np.uint64(1)] = count
-    kept = np.empty(count, np.uint32)
-    where = np.empty(count if places else 0, np.int64)
-    count = 0
-    for k in range(np.uint64(offsets[begin]), np.uint64(offsets[end])):
-        u = np.uint32(neighbours[k] - first)
-        if u < size:
-            kept[count] = u
-            if places:
-                where[count] = k
-            count += 1
-    return ends, kept, where

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from penstock.arrays import distinct
+from penstock.device.lists import notify
 from penstock.device.shape import Shape
 from penstock.engine.engine import Engine
 from penstock.engine.ranges import Range, ranges_of
 from penstock.engine.scratch import ScratchColumn
 from penstock.engine.state import State
-from penstock.jit import kernel
 from penstock.program import Program
 from penstock.store.page import LARGE
 from penstock.stream.lists import Piece, by_page
@@ -195,7 +195,7 @@ class Sweeps:
         """Active vertices notify their out-neighbours, which gather."""
         engine, state = self._engine, self._state
         marks = self._marked()
-        touched = distinct(engine.traverse(frontier, _notify, marks, direction="out"))
+        touched = distinct(engine.traverse(frontier, notify, marks, direction="out"))
         marks[touched] = 0
         self._active[frontier] = 0
         lists = engine.lists("in")
@@ -303,21 +303,6 @@ class Sweeps:
         rows = engine.workers.run(some, parts)
         state.commit(touched)
         return rows
-
-
-@kernel
-def _notify(block, vertices, found, marks):  # type: ignore[no-untyped-def]
-    count = 0
-    first = np.uint64(block.first)
-    for w in vertices:
-        v = np.uint64(w) - first
-        for k in range(np.uint64(block.offsets[v]), np.uint64(block.offsets[v + np.uint64(1)])):
-            u = block.neighbours[k]
-            if marks[u] == 0:
-                marks[u] = 1
-                found[count] = u
-                count += 1
-    return count
 
 
 class _Sums:
