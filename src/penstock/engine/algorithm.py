@@ -11,22 +11,29 @@ import inspect
 import resource
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from penstock.engine.engine import Engine
 from penstock.engine.execute import Outcome, execute
 from penstock.engine.options import OPTION_NAMES, RunOptions
 from penstock.engine.programs import Settings
 from penstock.engine.result import Result
-from penstock.engine.result_columns import ids_of
+from penstock.engine.result_columns import Namer, ids_of
 from penstock.engine.trace import write_trace
-from penstock.errors import IdError
+from penstock.engine.vertices import by_vid, vid_of, vids_of
 from penstock.metrics import clock
 from penstock.program import Program
 from penstock.store.graph import Graph
-from penstock.types import Array, Direction
+from penstock.types import U32, Array, Direction
+
+#: What an algorithm's parameter is, for the command line: the id of a vertex; ids of vertices, or
+#: one; a number for each of some vertices.
+Vertex = Annotated[Any, "vertex"]
+Vertices = Annotated[Any, "vertices"]
+VertexValues = Annotated[Any, "vertex values"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,18 @@ class Task:
     def vid(self, vertex: object, name: str = "source") -> int:
         """The number inside of a vertex that the user names."""
         return vid_of(self.graph, vertex, name)
+
+    def vids(self, vertices: Any, name: str = "vertices") -> U32:
+        """The numbers inside of vertices that the user names, one or several: ascending, each
+        once.
+        """
+        return vids_of(self.graph, vertices, name)
+
+    def by_vid(self, values: Any, name: str, missing: float, dtype: DTypeLike) -> Array:
+        """Numbers that the user gives for some vertices, by vertex number: a mapping from ids (the
+        others get ``missing``), one number for all, or an array in ascending order of ids.
+        """
+        return by_vid(self.graph, values, name, missing, dtype)
 
     def open(self, cost: Cost) -> Engine:
         """An engine for loops over the verbs."""
@@ -120,27 +139,26 @@ class Task:
             **columns,
         )
 
-
-def vid_of(graph: Graph, vertex: object, name: str = "source") -> int:
-    """The number inside of a vertex that the user names."""
-    ids = ids_of(graph)
-    rank = ids.rank(vertex)
-    if rank is None:
-        raise IdError(f"{name}: there is no vertex {vertex!r} in the graph{_example(graph)}")
-    order = graph.vid_of_rank
-    return rank if order is None else int(order[rank])
-
-
-def _example(graph: Graph) -> str:
-    if graph.num_vertices == 0:
-        return "; it has no vertices"
-    few = ids_of(graph).take(np.array([0, graph.num_vertices - 1]))
-    return f" (its ids go from {few[0]!s} to {few[1]!s})"
-
-
-def vids_of(graph: Graph, vertices: Array, name: str) -> Array:
-    """The numbers inside of several vertices."""
-    return np.array([vid_of(graph, each, name) for each in vertices], np.uint32)
+    def some(
+        self, name: str, vids: U32, values: Array, *, more: Mapping[str, Any], **columns: Any
+    ) -> Result:
+        """A result with a value for each of some vertices (each once), in ascending order of ids;
+        ``columns`` and ``edges`` as for :meth:`result`.
+        """
+        assert self.engine is not None
+        ids = ids_of(self.graph)
+        ranks = Namer(ids, self.graph.vid_of_rank).ranks(vids)
+        order = np.argsort(ranks)
+        others = columns.pop("columns", {})
+        return Result.table(
+            name,
+            ids.take(ranks[order]),
+            values[order],
+            columns={key: array[order] for key, array in others.items()},
+            stats=self.stats(**more),
+            iterations=self.engine.metrics.rows,
+            **columns,
+        )
 
 
 class Algorithm:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from penstock.engine.plan import Needs, Plan, make_plan
 from penstock.memory import keep_freed
 from penstock.metrics import Metrics, clock
 from penstock.parallel import Workers
+from penstock.progress import Silent
 from penstock.store.graph import Graph
 from penstock.stream.budget import Budget
 from penstock.stream.cache import PageCache
@@ -100,6 +102,7 @@ class Engine:
         self.load_seconds = 0.0
         #: What a run has to say about its result, for the result's stats.
         self.facts: dict[str, Any] = {}
+        self._within_step = False
 
     def __enter__(self) -> Engine:
         self.deferred.__enter__()
@@ -195,6 +198,10 @@ class Engine:
         """Give back an array's bytes; the caller has let go of it."""
         self.budget.give_back(f"state {name!r}")
 
+    def _held_arrays(self) -> dict[str, int]:
+        """What the arrays with an entry for each vertex have taken of the budget."""
+        return {k: size for k, size in self.budget.holders.items() if k.startswith("state ")}
+
     def scratch_folder(self) -> Path:
         """Where columns go that do not fit memory: where asked, or beside checkpoint or graph."""
         if self.options.tmpdir is not None:
@@ -213,6 +220,24 @@ class Engine:
             )
 
         return self.lists(direction).scan(work)
+
+    def scan_edges(
+        self, column: Array, kernel: Kernel, *args: Any, direction: Direction = "out"
+    ) -> None:
+        """``kernel(block, begin, end, values, *args)`` for every block, with the part of an array
+        in the order of the stored edges that belongs to the block's neighbours.
+        """
+        lists = self.lists(direction)
+        firsts = lists.table["first_edge"]
+
+        def work(stream: int, piece: Piece) -> None:
+            first = 0 if lists.resident else int(firsts[piece.page])
+            values = column[first : first + len(piece.block.neighbours)]
+            self.timed_call(
+                stream, piece, kernel, piece.block, piece.begin, piece.end, values, *args
+            )
+
+        lists.scan(work)
 
     def traverse(
         self,
@@ -249,6 +274,50 @@ class Engine:
         lists.visit(vertices, work)
         return np.concatenate(parts) if parts else np.empty(0, np.uint32)
 
+    def reduce(
+        self,
+        vertices: U32,
+        kernel: Kernel,
+        target: Array,
+        *args: Any,
+        direction: Direction = "out",
+    ) -> None:
+        """``kernel(block, vertices, sums, *args)`` for blocks that hold lists of these vertices
+        (each once): it writes what each list comes to into ``sums``, which go to ``target`` at the
+        place of their vertex.
+
+        A list that is longer than a page comes in parts; what they come to is added up in the order
+        of the pages, so that the outcome does not depend on the number of threads.
+        """
+        lists = self.lists(direction)
+
+        def work(stream: int, piece: Piece) -> tuple[int, Any] | None:
+            assert piece.vertices is not None
+            sums = np.zeros(len(piece.vertices), target.dtype)
+            self.timed_call(stream, piece, kernel, piece.block, piece.vertices, sums, *args)
+            if lists.resident or len(piece.block.offsets) > 2:
+                target[piece.vertices] = sums
+                return None
+            return int(piece.vertices[0]), sums[0]
+
+        given = vertices if lists.resident else distinct(vertices)
+        parts = [part for part in lists.visit(given, work) if part is not None]
+        for vertex in {vertex for vertex, _ in parts}:
+            target[vertex] = 0
+        for vertex, part in parts:
+            target[vertex] += part
+
+    def select(self, kernel: Kernel, *args: Any) -> U32:
+        """The vertices that a kernel chooses, ascending: ``kernel(begin, end, chosen, *args)``
+        writes those of a range into ``chosen`` and returns how many.
+        """
+
+        def some(begin: int, end: int) -> U32:
+            chosen: U32 = np.empty(end - begin, np.uint32)
+            return chosen[: kernel(begin, end, chosen, *args)].copy()
+
+        return np.concatenate([np.empty(0, np.uint32), *self.each(some)])
+
     def each(self, kernel: Kernel, *args: Any, length: int | None = None) -> list[Any]:
         """``kernel(begin, end, *args)`` over ranges of vertices; what it returned, in order."""
         total = self.num_vertices if length is None else length
@@ -277,9 +346,29 @@ class Engine:
     @contextmanager
     def step(self, **facts: Any) -> Iterator[dict[str, Any]]:
         """One iteration, level or phase: a row of the per-iteration table."""
+        if self._within_step:
+            yield {}
+            return
         with self.metrics.row(**facts) as row:
             yield row
         self.options.progress.advance(1)
+
+    @contextmanager
+    def within_step(self) -> Iterator[None]:
+        """What is called here is part of a step: it has no rows, no progress bar and no checkpoints
+        of its own. Arrays that it leaves are not counted any more afterwards.
+        """
+        before, options = self._within_step, self.options
+        held = self._held_arrays()
+        self._within_step = True
+        self.options = replace(options, checkpoint=None, progress=Silent())
+        try:
+            yield
+        finally:
+            self._within_step, self.options = before, options
+            for name in self._held_arrays():
+                self.budget.give_back(name)
+            self.budget.holders |= held
 
 
 def _held_bytes(value: Any) -> int:

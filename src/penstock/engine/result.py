@@ -60,6 +60,7 @@ class Result:
         id_name: str = "id",
         stats: Mapping[str, Any] | None = None,
         iterations: list[dict[str, Any]] | None = None,
+        edges: Callable[[], Result] | None = None,
     ) -> None:
         #: What the values are, such as "pagerank"; also the name of their column.
         self.name = name
@@ -70,6 +71,7 @@ class Result:
         self._id_name = id_name
         self._ids = ids
         self._columns = dict(columns)
+        self._make_edges = edges
         for each in self._columns:
             if each == id_name or (each != name and (hasattr(Result, each) or each in vars(self))):
                 raise ValueError(f"a column of a result cannot be called {each!r}")
@@ -86,12 +88,14 @@ class Result:
         columns: Mapping[str, Given] | None = None,
         vid_columns: Mapping[str, Given] | None = None,
         values_are_vids: bool = False,
+        edges: Callable[[], Result] | None = None,
     ) -> Result:
         """A result from arrays by vid, or from functions that make them when they are needed.
 
         ``vid_columns`` hold vids (``NO_VERTEX``: none) and are shown as the user's ids: -1 for
         none, or None where ids are strings or do not fit int64. With ``values_are_vids`` the values
-        are such a column too. The arrays belong to the result from now on.
+        are such a column too. The arrays belong to the result from now on. ``edges`` makes a table
+        of edges (:func:`penstock.engine.result_edges.edge_table`) when it is asked for.
         """
         ids, order = ids_of(graph), graph.vid_of_rank
         namer = Namer(ids, order)
@@ -102,7 +106,7 @@ class Result:
         made |= {each: Column(given, len(ids), order, namer) for each, given in named.items()}
         if len(made) != 1 + len(plain) + len(named):
             raise ValueError(f"two columns have the same name: {name}, {[*plain, *named]}")
-        return cls(name, ids, made, stats=stats, iterations=iterations)
+        return cls(name, ids, made, stats=stats, iterations=iterations, edges=edges)
 
     @classmethod
     def table(
@@ -115,6 +119,7 @@ class Result:
         stats: Mapping[str, Any] | None = None,
         iterations: list[dict[str, Any]] | None = None,
         columns: Mapping[str, Given] | None = None,
+        edges: Callable[[], Result] | None = None,
     ) -> Result:
         """A result that is not one row a vertex: ids in ascending order, whatever they are."""
         keys = ArrayIds(np.asarray(ids))
@@ -122,7 +127,9 @@ class Result:
             each: Column(given if callable(given) else np.asarray(given), len(keys))
             for each, given in {name: values, **(columns or {})}.items()
         }
-        return cls(name, keys, made, id_name=id_name, stats=stats, iterations=iterations)
+        return cls(
+            name, keys, made, id_name=id_name, stats=stats, iterations=iterations, edges=edges
+        )
 
     # One or a few
 
@@ -139,10 +146,47 @@ class Result:
         """The value of each id."""
         return self._columns[self.name].whole()
 
+    @cached_property
+    def edges(self) -> Result:
+        """The edges that were found, where an algorithm finds some: a table of ``src`` and ``dst``
+        in the user's ids, in their order, with the columns that the edges have; an undirected edge
+        once, from the smaller id.
+        """
+        if self._make_edges is None:
+            raise AttributeError("this result has no edges", name="edges", obj=self)
+        return self._make_edges()
+
+    @property
+    def has_edges(self) -> bool:
+        """Whether there are ``edges``."""
+        return self._make_edges is not None
+
+    def path(self, target: object) -> list[Any]:
+        """The ids on a shortest path to a vertex, from the source on; empty if none leads there.
+        Of results with ``parents``.
+        """
+        parents = self._columns.get("parents")
+        if parents is None:
+            raise AttributeError("this result has no parents, so no paths", name="path", obj=self)
+        if self._ids.rank(target) is None:
+            raise IdError(f"{target!r} is not an id of this result; .ids has all {len(self):,}")
+        found: list[Any] = []
+        here = target
+        while not found or here != found[-1]:
+            found.append(here)
+            rank = self._ids.rank(here)
+            assert rank is not None
+            here = parents.part(rank, rank + 1).tolist()[0]
+            if here is None or self._ids.rank(here) is None:
+                return []
+        return found[::-1]
+
     def __getattr__(self, name: str) -> Array:
         columns: dict[str, Column] = self.__dict__.get("_columns", {})
         if name in columns:
             return columns[name].whole()
+        if name == self.__dict__.get("_id_name"):
+            return self.ids
         raise AttributeError(
             f"this result has no {name!r}; its columns are ids, values"
             + "".join(f", {each}" for each in columns),

@@ -209,12 +209,14 @@ class Namer:
             )
         return ranks
 
+    def ranks(self, vids: U32) -> Array:
+        """The rank of the id of each vertex; none of them is ``NO_VERTEX``."""
+        return vids if self._rank_of_vid is None else self._rank_of_vid[vids]
+
     def names(self, vids: U32) -> Array:
         """The id of each vertex."""
         there = vids != NO_VERTEX
-        ranks: Array = vids[there]
-        if self._rank_of_vid is not None:
-            ranks = self._rank_of_vid[ranks]
+        ranks = self.ranks(vids[there])
         found: Array = np.full(len(vids), -1 if self.dtype == _INT64 else None, self.dtype)
         found[there] = self._ids.take(ranks)
         return found

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from penstock.engine.algorithm import Task, vids_of
+from penstock.engine.algorithm import Task
 from penstock.engine.dispatch import Strategy
 from penstock.engine.options import RunOptions
 from penstock.engine.programs import Mode, Settings
 from penstock.engine.result import Result
+from penstock.engine.vertices import by_vid
 from penstock.errors import OptionError
 from penstock.program import Program
 from penstock.store.graph import Graph
@@ -72,8 +73,8 @@ def run(
         mode=mode,
         strategy=strategy,  # type: ignore[arg-type]
         until=until,
-        start=None if start is None else vids_of(graph, np.asarray(start), "start"),
-        fixed={name: _by_vid(graph, name, values) for name, values in (fields or {}).items()},
+        start=None if start is None else task.vids(start, "start"),
+        fixed={name: _field(graph, name, values) for name, values in (fields or {}).items()},
     )
     outcome = task.execute(program, settings)
     first, *others = program.state
@@ -85,17 +86,7 @@ def run(
     )
 
 
-def _by_vid(graph: Graph, name: str, values: Any) -> Array:
+def _field(graph: Graph, name: str, values: Any) -> Array:
     """An array in the order of the user's ids, in the order of the vertices inside."""
     given = np.asarray(values)
-    if given.shape != (graph.num_vertices,):
-        raise OptionError(
-            f"fields: {name!r} has shape {given.shape}, expected ({graph.num_vertices},): a value "
-            "for each vertex, in ascending order of ids"
-        )
-    order = graph.vid_of_rank
-    if order is None:
-        return given
-    placed: Array = np.empty_like(given)
-    placed[order] = given
-    return placed
+    return by_vid(graph, np.atleast_1d(given), f"fields: {name!r}", 0, given.dtype)

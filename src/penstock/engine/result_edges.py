@@ -1,0 +1,37 @@
+"""Edges as a result: a table of both ends, in the user's ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from penstock.engine.result import Result
+from penstock.engine.result_columns import Namer, ids_of
+from penstock.store.graph import Graph
+from penstock.types import U32, Array
+
+
+def edge_table(
+    graph: Graph,
+    src: U32,
+    dst: U32,
+    columns: Mapping[str, Array],
+    *,
+    name: str = "dst",
+    **facts: Any,
+) -> Result:
+    """Edges that are given by vertex numbers, in ascending order of ids; of an undirected graph
+    from the smaller id to the larger. ``name`` says which column is the values of the table.
+    """
+    ranks = Namer(ids_of(graph), graph.vid_of_rank).ranks
+    begin, end = ranks(src), ranks(dst)
+    if not graph.directed:
+        begin, end = np.minimum(begin, end), np.maximum(begin, end)
+    order = np.lexsort((end, begin))
+    take = ids_of(graph).take
+    found = {"dst": take(end[order]), **{key: array[order] for key, array in columns.items()}}
+    return Result.table(
+        name, take(begin[order]), found.pop(name), id_name="src", columns=found, **facts
+    )

@@ -1,0 +1,94 @@
+"""What the user says about vertices, by the numbers that vertices have inside."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from penstock.arrays import distinct
+from penstock.engine.result_columns import ids_of
+from penstock.errors import IdError, OptionError
+from penstock.store.graph import Graph
+from penstock.types import U32, VID, Array
+
+#: So many ids are looked up one by one, without reading all that there are.
+FEW = 64
+
+
+def vid_of(graph: Graph, vertex: object, name: str = "source") -> int:
+    """The number of a vertex."""
+    rank = ids_of(graph).rank(vertex)
+    if rank is None:
+        raise IdError(f"{name}: there is no vertex {vertex!r} in the graph{_example(graph)}")
+    order = graph.vid_of_rank
+    return rank if order is None else int(order[rank])
+
+
+def vids_of(graph: Graph, vertices: Any, name: str) -> U32:
+    """The numbers of some vertices (or of one), ascending, each once."""
+    return distinct(_look_up(graph, _as_list(vertices), name))
+
+
+def by_vid(graph: Graph, values: Any, name: str, missing: float, dtype: DTypeLike) -> Array:
+    """Numbers for some vertices, by vertex number: from a mapping of ids (the others get
+    ``missing``), from one number for all, or from an array in ascending order of ids.
+    """
+    n = graph.num_vertices
+    if isinstance(values, Mapping):
+        placed: Array = np.full(n, missing, dtype)
+        placed[_look_up(graph, list(values), name)] = np.array(list(values.values()), dtype)
+        return placed
+    given = np.asarray(values)
+    if given.dtype.kind not in "biuf":
+        raise OptionError(f"{name}: expected numbers, got {given.dtype}")
+    if given.ndim == 0:
+        return np.full(n, given, dtype)
+    if given.shape != (n,):
+        raise OptionError(
+            f"{name}: has shape {given.shape}, expected ({n},): a value for each vertex, in "
+            "ascending order of ids; or a mapping from ids to values"
+        )
+    order = graph.vid_of_rank
+    placed = np.empty(n, dtype)
+    placed[slice(None) if order is None else order] = given
+    return placed
+
+
+def _as_list(vertices: Any) -> Any:
+    if isinstance(vertices, str):
+        return [vertices]
+    try:
+        return [operator.index(vertices)]
+    except TypeError:
+        pass
+    return vertices if isinstance(vertices, np.ndarray) else list(vertices)
+
+
+def _look_up(graph: Graph, vertices: Any, name: str) -> U32:
+    """The number of each vertex, in the order given."""
+    if len(vertices) <= FEW:
+        return np.array([vid_of(graph, each, name) for each in vertices], VID)
+    ids = graph.ids
+    given = np.asarray(vertices, object if ids.dtype == object else None)
+    if ids.dtype != object and given.dtype.kind not in "iu":
+        raise IdError(f"{name}: expected ids that are whole numbers, got {given.dtype}")
+    if ids.dtype == object and not all(isinstance(each, str) for each in given):
+        raise IdError(f"{name}: expected ids that are strings")
+    ranks = np.minimum(np.searchsorted(ids, given), max(len(ids) - 1, 0))
+    wrong = np.flatnonzero(ids[ranks] != given) if len(ids) else np.arange(1)
+    if len(wrong):
+        vid_of(graph, given.tolist()[wrong[0]], name)  # says what is wrong
+    order = graph.vid_of_rank
+    found: U32 = (ranks if order is None else order[ranks]).astype(VID)
+    return found
+
+
+def _example(graph: Graph) -> str:
+    if graph.num_vertices == 0:
+        return "; it has no vertices"
+    few = ids_of(graph).take(np.array([0, graph.num_vertices - 1]))
+    return f" (its ids go from {few[0]!s} to {few[1]!s})"
