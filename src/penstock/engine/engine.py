@@ -142,6 +142,12 @@ class Engine:
         self._streamed.append(opened)
         return opened
 
+    def drop_cache(self) -> None:
+        """Forget the pages that are cached and cache no more: their memory is for others."""
+        for lists in self._streamed:
+            lists.drop_cache()
+        self.budget.give_back("page cache")
+
     def _loaded(self, stored: Direction) -> ResidentLists:
         """Lists that an earlier run left with the graph, or that are loaded now."""
         key = (stored, self.columns)

@@ -23,7 +23,8 @@ def edge_table(
     **facts: Any,
 ) -> Result:
     """Edges that are given by vertex numbers, in ascending order of ids; of an undirected graph
-    from the smaller id to the larger. ``name`` says which column is the values of the table.
+    from the smaller id to the larger. ``name`` says which column is the values of the table, whose
+    edges are the table itself.
     """
     ranks = Namer(ids_of(graph), graph.vid_of_rank).ranks
     begin, end = ranks(src), ranks(dst)
@@ -32,6 +33,8 @@ def edge_table(
     order = np.lexsort((end, begin))
     take = ids_of(graph).take
     found = {"dst": take(end[order]), **{key: array[order] for key, array in columns.items()}}
-    return Result.table(
-        name, take(begin[order]), found.pop(name), id_name="src", columns=found, **facts
-    )
+    made: Result = Result.table(
+        name, take(begin[order]), found.pop(name), id_name="src", columns=found,
+        edges=lambda: made, **facts,
+    )  # fmt: skip
+    return made

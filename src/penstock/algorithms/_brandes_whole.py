@@ -1,0 +1,124 @@
+"""Brandes' dependencies on graphs that are small: a whole source in one call of a kernel.
+
+Where lists are in memory and short, calling a kernel for each level costs more than the work. Here
+a call does a chunk of sources one after the other, and threads take chunks. Chunks are the same
+whatever the number of threads, and what they come to is added up in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from penstock.engine.engine import Engine
+from penstock.jit import kernel
+from penstock.stream.lists import ResidentLists
+from penstock.types import Array
+
+#: Vertices and stored edges that such a graph has, together, at most.
+SMALL = 1 << 20
+#: Sources in a chunk.
+CHUNK = 32
+#: Bytes for each vertex of a chunk that is worked on, besides the sums.
+CHUNK_BYTES = 8 + 8 + 4 + 4
+
+
+def is_small(engine: Engine) -> bool:
+    """Whether sources are better taken as a whole."""
+    graph = engine.graph
+    edges = graph.catalog.directions[graph.stored("out")].num_edges
+    return engine.is_resident() and graph.num_vertices + edges <= SMALL
+
+
+def chunk_sums(
+    engine: Engine, sources: Sequence[int], *, of_edges: bool, extra: float
+) -> tuple[int, list[Array]]:
+    """Take as many sources from the beginning as are worth it at once: how many, and the sums of
+    each chunk, for each vertex or for each stored edge.
+    """
+    lists = engine.lists("out")
+    assert isinstance(lists, ResidentLists)
+    block = lists.block
+    length = len(block.neighbours) if of_edges else engine.num_vertices
+    one = engine.num_vertices * CHUNK_BYTES + 8 * length
+    at_once = max(1, min(engine.threads, engine.budget.left // max(one, 1)))
+
+    def work(stream: int, first: int) -> Array:
+        sums = np.zeros(length)
+        part = np.array(sources[first : first + CHUNK], np.uint32)
+        with engine.metrics.timed("kernel", stream):
+            edges = _sweep(block.offsets, block.neighbours, part, sums, extra, of_edges)
+        engine.metrics.per_stream[stream].edges_traversed += int(edges)
+        return sums
+
+    firsts = range(0, len(sources), CHUNK)[:at_once]
+    return min(firsts[-1] + CHUNK, len(sources)), engine.workers.run(work, firsts)
+
+
+@kernel
+def _sweep(offsets, neighbours, sources, sums, extra, of_edges):  # type: ignore[no-untyped-def]
+    """Both sweeps of each source, its edges read twice; how many were read.
+
+    ``share[v]`` is 1 / paths + dependency / paths, as in ``_brandes``.
+    """
+    n = len(offsets) - 1
+    one = np.uint64(1)
+    levels = np.full(n, -1, np.int32)
+    queue = np.empty(n, np.uint32)
+    paths = np.zeros(n, np.float64)
+    share = np.zeros(n, np.float64)
+    edges = 0
+    for k in range(len(sources)):
+        source = np.uint64(sources[k])
+        levels[source], paths[source] = 0, 1.0
+        queue[0] = source
+        done, count = 0, 1
+        while done < count:
+            u = np.uint64(queue[done])
+            done += 1
+            edges += 2 * (np.int64(offsets[u + one]) - np.int64(offsets[u]))
+            for edge in range(np.uint64(offsets[u]), np.uint64(offsets[u + one])):
+                v = np.uint64(neighbours[edge])
+                if levels[v] < 0:
+                    levels[v] = levels[u] + 1
+                    queue[count] = v
+                    count += 1
+                if levels[v] == levels[u] + 1:
+                    paths[v] += paths[u]
+        for i in range(count - 1, -1, -1):
+            u = np.uint64(queue[i])
+            total = 0.0
+            for edge in range(np.uint64(offsets[u]), np.uint64(offsets[u + one])):
+                v = np.uint64(neighbours[edge])
+                if levels[v] == levels[u] + 1:
+                    total += share[v]
+                    if of_edges:
+                        sums[edge] += paths[u] * share[v]
+            if u != source:
+                share[u] = 1.0 / paths[u] + total
+                if not of_edges:
+                    sums[u] += paths[u] * total + extra
+        if not of_edges:
+            sums[source] += extra * (count - 1)
+        for i in range(count):
+            v = np.uint64(queue[i])
+            levels[v], paths[v], share[v] = -1, 0.0, 0.0
+    return edges
+
+
+def fold(engine: Engine, totals: Array) -> Array:
+    """The sums of an undirected graph's edges: each is stored with both of its ends, and is given
+    what went along either way.
+    """
+    lists = engine.lists("out")
+    assert isinstance(lists, ResidentLists)
+    offsets, neighbours = lists.block.offsets, lists.block.neighbours
+    src = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets.astype(np.int64)))
+    there = np.lexsort((neighbours, src))
+    back = np.lexsort((src, neighbours))
+    both: Array = np.empty_like(totals)
+    both[there] = totals[there] + totals[back]
+    loops = src == neighbours
+    both[loops] = 0
+    return both
