@@ -169,7 +169,7 @@ def _names(graph: Graph, src: Array, dst: Array) -> list[tuple[object, object]]:
     return pairs if graph.directed else [(min(pair), max(pair)) for pair in pairs]
 
 
-@algorithm(cost=_cost, verify=verify)
+@algorithm(cost=_cost, verify=verify, finds_edges=True)
 def edge_betweenness(
     task: Task,
     k: int | None = None,

@@ -169,11 +169,15 @@ class Algorithm:
         function: Callable[..., Result],
         cost: Callable[..., Cost],
         verify: Callable[[Graph, Result], None],
+        *,
+        finds_edges: bool = False,
     ) -> None:
         self.name = function.__name__
         self._function = function
         self._cost = cost
         self.verify = verify
+        #: Whether its results have ``edges``.
+        self.finds_edges = finds_edges
         self.__doc__ = function.__doc__
         self.__name__ = self.__qualname__ = self.name
         self.__module__ = function.__module__
@@ -219,11 +223,14 @@ class Algorithm:
 
 
 def algorithm(
-    *, cost: Callable[..., Cost], verify: Callable[[Graph, Result], None]
+    *,
+    cost: Callable[..., Cost],
+    verify: Callable[[Graph, Result], None],
+    finds_edges: bool = False,
 ) -> Callable[[Callable[..., Result]], Algorithm]:
     """Make an algorithm of a function ``(task, **parameters)``."""
 
     def wrap(function: Callable[..., Result]) -> Algorithm:
-        return Algorithm(function, cost, verify)
+        return Algorithm(function, cost, verify, finds_edges=finds_edges)
 
     return wrap

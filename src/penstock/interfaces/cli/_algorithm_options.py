@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import inspect
 import re
-from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+from pathlib import Path
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 import typer
+
+from penstock.errors import InputNotFoundError, OptionError
 
 if TYPE_CHECKING:
     from penstock.engine.algorithm import Algorithm
     from penstock.store.graph import Graph
-
-_SIMPLE = (bool, int, float, str)
 
 
 def own_options(algorithm: Algorithm) -> list[Any]:
@@ -36,38 +37,109 @@ def _parameters(algorithm: Algorithm) -> list[tuple[str, inspect.Parameter]]:
     return list(algorithm.parameters.items())
 
 
+#: What stands for a value on the command line, by what a parameter names.
+_METAVARS = {"vertex": "ID", "vertices": "ID", "vertex values": "ID=VALUE"}
+_MORE_HELP = {
+    "vertices": "May be given several times; @FILE has one a line.",
+    "vertex values": "May be given several times; VALUE alone is for all vertices, @FILE has "
+    "lines of ID VALUE.",
+}
+
+
 def _option(parameter: inspect.Parameter, text: str, algorithm: Algorithm) -> inspect.Parameter:
-    vertex = is_vertex(parameter.annotation)
+    kind = named_kind(parameter.annotation)
+    if kind is None:
+        annotation, default = parameter.annotation, parameter.default
+    else:
+        annotation = str if kind == "vertex" else list[str]
+        default = parameter.default
+        if default is not inspect.Parameter.empty:
+            annotation, default = annotation | None, None
+        text = " ".join(filter(None, (text, _MORE_HELP.get(kind))))
     option = typer.Option(
-        help=text, metavar="ID" if vertex else None, rich_help_panel=f"Options of {algorithm.name}"
+        help=text, metavar=_METAVARS.get(kind or ""), rich_help_panel=f"Options of {algorithm.name}"
     )
-    kind: Any = str if vertex else parameter.annotation
-    if vertex and parameter.default is None:
-        kind = str | None
     return parameter.replace(
-        kind=inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, option]
-    )
+        kind=inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[annotation, option],
+        default=default,
+    )  # fmt: skip
 
 
-def is_vertex(annotation: Any) -> bool:
-    """Whether a parameter names a vertex: its type is none that an option has.
+def named_kind(annotation: Any) -> str | None:
+    """What a parameter names, if it is vertices: "vertex", "vertices" or "vertex values".
 
-    >>> is_vertex(object), is_vertex(float | None), is_vertex(Literal["a"])
-    (True, False, False)
+    >>> from penstock.engine.algorithm import Vertex, Vertices
+    >>> named_kind(Vertex), named_kind(Vertices | None), named_kind(float | None)
+    ('vertex', 'vertices', None)
     """
     if get_origin(annotation) in (Union, UnionType):
-        return any(is_vertex(each) for each in get_args(annotation) if each is not NoneType)
-    return get_origin(annotation) is not Literal and annotation not in _SIMPLE
+        return next(filter(None, map(named_kind, get_args(annotation))), None)
+    if get_origin(annotation) is Annotated:
+        return str(annotation.__metadata__[0])
+    return None
 
 
 def own_values(algorithm: Algorithm, graph: Graph, given: dict[str, Any]) -> dict[str, Any]:
-    """The values for the algorithm: the ids of vertices are of the type that the graph's are."""
-    return {
-        name: as_id(given[name], strings=graph.catalog.ids.kind == "string")
-        if is_vertex(parameter.annotation) and given[name] is not None
-        else given[name]
-        for name, parameter in _parameters(algorithm)
-    }
+    """The values for the algorithm: the ids of vertices are of the type that the graph's are. What
+    was left out is left to the algorithm.
+    """
+    strings = graph.catalog.ids.kind == "string"
+    found: dict[str, Any] = {}
+    for name, parameter in _parameters(algorithm):
+        kind, value = named_kind(parameter.annotation), given[name]
+        if kind is None:
+            found[name] = value
+        elif value is None or (kind != "vertex" and len(value) == 0):
+            found[name] = parameter.default
+        elif kind == "vertex":
+            found[name] = as_id(value, strings=strings)
+        elif kind == "vertices":
+            ids = [as_id(each, strings=strings) for each in _lines(name, value)]
+            found[name] = ids[0] if len(ids) == 1 else ids
+        else:
+            found[name] = _as_values(name, _lines(name, value), strings=strings)
+    return found
+
+
+def _lines(name: str, given: list[str]) -> list[str]:
+    """What was given, with the lines of files in the place of their names."""
+    found = []
+    for each in given:
+        if not each.startswith("@"):
+            found.append(each)
+            continue
+        try:
+            text = Path(each[1:]).read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputNotFoundError(f"{name}: {each[1:]}: cannot be read ({error})") from None
+        found += [line.strip() for line in text.splitlines() if line.strip()]
+    return found
+
+
+def _as_values(name: str, given: list[str], *, strings: bool) -> Any:
+    """A number for all vertices, or a mapping from ids to numbers."""
+    if len(given) == 1 and (plain := _number(given[0])) is not None:
+        return plain
+    found = {}
+    for each in given:
+        vertex, _, text = each.rpartition("=") if "=" in each else _at_last_space(each)
+        value = _number(text)
+        if value is None or not vertex:
+            raise OptionError(f"{name}: expected ID=VALUE with a number, got {each!r}")
+        found[as_id(vertex.strip(), strings=strings)] = value
+    return found
+
+
+def _at_last_space(line: str) -> tuple[str, str, str]:
+    words = line.replace(",", " ").replace("\t", " ").rstrip()
+    return words.rpartition(" ")
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def as_id(text: str, *, strings: bool) -> str | int:

@@ -263,6 +263,15 @@ Out = Annotated[
         rich_help_panel=_RESULT,
     ),
 ]
+EdgesOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--edges",
+        metavar="FILE",
+        help="Write the edges that were found, if the algorithm finds some, to such a file.",
+        rich_help_panel=_RESULT,
+    ),
+]
 Top = Annotated[
     int, typer.Option(help="How many vertices to show.", min=0, rich_help_panel=_RESULT)
 ]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.arrays import distinct
 from penstock.engine.result import Result
 from penstock.interfaces.cli._output import bar, table
 from penstock.types import Array
@@ -94,21 +95,35 @@ def distances(result: Result, k: int) -> View:
 
 def components(result: Result, k: int) -> View:
     """The number of components and the largest ones, by their smallest id."""
-    labels, sizes = _sizes(result)
+    # A component is named after one of its own vertices, and ids are in order.
+    return _groups(result, k, "component", result.values == result.ids)
+
+
+def communities(result: Result, k: int) -> View:
+    """The number of communities and the largest ones, by their labels."""
+    # A community may be named after a vertex that has left it.
+    return _groups(result, k, "community", slice(None))
+
+
+def _groups(result: Result, k: int, word: str, named: Any) -> View:
+    labels, sizes = _sizes(result, named)
     order = np.argsort(-sizes, kind="stable")[:k]
     top = list(zip(labels[order].tolist(), sizes[order].tolist(), strict=True))
     largest = int(sizes.max()) if len(sizes) else 0
     share = f" ({largest / len(result):.1%} of all)" if largest else ""
+    plural = f"{word}s".replace("ys", "ies")
     return View(
-        f"{len(sizes):,} components; the largest has {largest:,} vertices{share}",
-        _top_text("component", "vertices", top),
+        f"{len(sizes):,} {plural}; the largest has {largest:,} vertices{share}",
+        _top_text(word, "vertices", top),
         top,
-        {"components": len(sizes), "largest": largest},
+        {plural: len(sizes), "largest": largest},
     )
 
 
-def _sizes(result: Result) -> tuple[Array, Array]:
-    """The label of each component, ascending, and how many vertices it has."""
+def _sizes(result: Result, named: Any) -> tuple[Array, Array]:
+    """The label of each group, ascending, and how many vertices it has. ``named`` are the rows
+    where every label occurs.
+    """
     labels = result.values
     if labels.dtype == object:  # strings, or numbers beyond int64
         strings = any(isinstance(each, str) for each in labels[:1])
@@ -116,8 +131,7 @@ def _sizes(result: Result) -> tuple[Array, Array]:
             labels.astype("T" if strings else np.uint64), return_inverse=True
         )
         return names.astype(object), np.bincount(inverse, minlength=len(names))
-    # A component is named after one of its own vertices, and ids are in order.
-    roots = labels[labels == result.ids]
+    roots = distinct(labels[named])
     sizes: Array = np.zeros(len(roots), np.int64)
     for part in _parts(result):
         sizes += np.bincount(np.searchsorted(roots, part), minlength=len(roots))
@@ -139,15 +153,79 @@ def degrees(result: Result, k: int) -> View:
     )
 
 
+def counts(result: Result, k: int) -> View:
+    """How many vertices have each value: a line each, or for each power of two if they are many."""
+    values = result.values
+    found = np.bincount(values) if len(values) else np.zeros(0, np.int64)
+    largest = max(len(found) - 1, 0)
+    if len(found) <= _MOST_ROWS:
+        rows = [(f"{value:,}", int(count)) for value, count in enumerate(found)]
+    else:
+        bins = np.bincount(_bits(np.arange(len(found))), weights=found).astype(np.int64)
+        ends = [(0, 0), *((2 ** (b - 1), 2**b - 1) for b in range(1, len(bins)))]
+        names = [f"{low:,}" if low == high else f"{low:,} to {high:,}" for low, high in ends]
+        rows = list(zip(names, bins.tolist(), strict=True))
+    return View(
+        f"the largest is {largest:,}",
+        histogram(result.name.replace("_", " "), "vertices", rows),
+        result.top(k),
+        {"largest": largest, "distinct": int(np.count_nonzero(found))},
+    )
+
+
+def subgraph(result: Result, k: int) -> View:
+    """How large it is, and the vertices with the largest values."""
+    top = result.top(k)
+    edges = len(result.edges)
+    return View(
+        f"{len(result):,} vertices, {edges:,} edges" + ("; the highest" if top else ""),
+        _top_text("vertex", result.name, top),
+        top,
+        {"vertices": len(result), "edges": edges},
+    )
+
+
+def edge_values(result: Result, k: int) -> View:
+    """The edges with the largest values."""
+    best = np.argsort(-result.values, kind="stable")[:k]
+    src, dst = result.src[best].tolist(), result.dst[best].tolist()
+    values = result.values[best].tolist()
+    cells = [(str(a), str(b), _cell(value)) for a, b, value in zip(src, dst, values, strict=True)]
+    top = list(zip(zip(src, dst, strict=True), values, strict=True))
+    body = table([("src", "dst", result.name), *cells]) if cells else ""
+    return View(f"Top {len(top)}" if top else "", body, top)
+
+
+def forest(result: Result, k: int) -> View:
+    """How heavy it is and how many trees it has, and the largest of them."""
+    trees = components(result, k)
+    weight, edges = result.stats["weight"], len(result.edges)
+    found = trees.summary["components"]
+    heading = f"{edges:,} edges of weight {_cell(weight)} in all; {found:,} trees, the largest"
+    summary = {**trees.summary, "edges": edges, "weight": weight}
+    return View(heading, trees.body.replace("component", "tree", 1), trees.top, summary)
+
+
 def _bits(numbers: Array) -> Array:
     return np.ceil(np.log2(numbers.astype(np.float64) + 1)).astype(np.int64)
 
 
 VIEWS: dict[str, Callable[[Result, int], View]] = {
     "bfs": levels,
-    "sssp": distances,
+    "color": counts,
     "connected_components": components,
+    "core_number": counts,
+    "cross_edges": subgraph,
     "degree_distribution": degrees,
+    "edge_betweenness": edge_values,
+    "egonet": subgraph,
+    "induced_subgraph": subgraph,
+    "k_core": subgraph,
+    "k_hop": levels,
+    "label_propagation": communities,
+    "minimum_spanning_forest": forest,
+    "sssp": distances,
+    "strongly_connected_components": components,
 }
 
 

@@ -64,6 +64,7 @@ def command(
     algorithm: Annotated[str, typer.Argument(metavar="ALGO", help="The algorithm.")],
     graph: o.GraphPath,
     out: o.Out = None,
+    edges: o.EdgesOut = None,
     top: o.Top = 10,
     iterations: o.Iterations = False,
     verify: o.Verify = False,
@@ -83,8 +84,8 @@ def command(
     debug: o.Debug = False,
 ) -> None:
     """Run an algorithm on a graph of any size, in the memory it is given."""
-    write = writer_of(out)
-    for file in (out, trace):
+    write, write_edges = writer_of(out), writer_of(edges, "edges")
+    for file in (out, edges, trace):
         check_place(file)
     options = run_options(locals())
     picture = picture_of(trace)
@@ -100,6 +101,8 @@ def command(
     from penstock.store.graph import open_graph
 
     opened, chosen = open_graph(graph), find(algorithm)
+    if edges is not None and not chosen.finds_edges:
+        raise OptionError(f"edges: {chosen.name} finds no edges; use --out")
     parameters = own_values(chosen, opened, context.obj)
     with watching(kernels=True) as progress, saying_how_to_go_on(options["checkpoint"]):
         if resume and not saved_state(options["checkpoint"]).exists():
@@ -110,12 +113,15 @@ def command(
         result = chosen(opened, **parameters, progress=progress, **options)
     shown = view(chosen.name, result, top)
     data = report_data(chosen.name, opened, parameters, result)
-    data |= {"estimate": expected, "top": shown.top, "summary": shown.summary, "out": out}
+    data |= {"estimate": expected, "top": shown.top, "summary": shown.summary}
+    data |= {"out": out, "edges": edges}
     if verify:
         chosen.verify(opened, result)
         data["verified"] = True
     if out is not None:
         getattr(result, write)(out)
+    if edges is not None:
+        getattr(result.edges, write_edges)(edges)
     if picture is not None:
         from penstock.interfaces.pictures import timeline
 
@@ -139,6 +145,8 @@ def run_text(
         last.append("verified by another method")
     if data["out"] is not None:
         last.append(f"{data['out']}: {len(result):,} rows")
+    if data["edges"] is not None:
+        last.append(f"{data['edges']}: {len(result.edges):,} edges")
     return "\n\n".join(part for part in [*parts, "\n".join(last)] if part)
 
 
@@ -176,12 +184,14 @@ def picture_of(trace: Path | None) -> Path | None:
     return trace
 
 
-def writer_of(out: Path | None) -> str:
+def writer_of(out: Path | None, name: str = "out") -> str:
     """The method of a result that writes such a file."""
     if out is None:
         return ""
     if out.suffix.lower() not in _WRITERS:
-        raise OptionError(f"out: expected a name that ends in {' or '.join(_WRITERS)}, got {out}")
+        raise OptionError(
+            f"{name}: expected a name that ends in {' or '.join(_WRITERS)}, got {out}"
+        )
     return _WRITERS[out.suffix.lower()]
 
 
