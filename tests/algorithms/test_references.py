@@ -26,6 +26,20 @@ def example(name: str, tmp_path: Path, *, directed: bool) -> ps.Graph:
     return ps.build(source, tmp_path / "g.penstock", directed=directed, weights=True)
 
 
+def listed(name: str, *, directed: bool) -> tuple[ps.Graph, dict[int, float]]:
+    """A graph of lines "vertex neighbour neighbour ...", and the answer; vertices are numbered in
+    their order, so that those without edges are there, too.
+    """
+    folder, kind = SHARED / "graphalytics" / name, "dir" if directed else "undir"
+    expected = answer(folder / f"{kind}-output")
+    place = {vertex: k for k, vertex in enumerate(sorted(expected))}
+    lines = (folder / f"{kind}-input").read_text().splitlines()
+    rows = [[place[int(each)] for each in line.split()] for line in lines]
+    src, dst = np.array([(row[0], other) for row in rows for other in row[1:]]).T
+    graph = ps.from_edges(src, dst, directed=directed, num_vertices=len(place))
+    return graph, {place[vertex]: value for vertex, value in expected.items()}
+
+
 @pytest.fixture(scope="module", params=[True, False], ids=["directed", "undirected"])
 def peers(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("p2p")
@@ -62,6 +76,26 @@ def test_graphalytics_examples(name, directed, source, tmp_path):
     check(ps.bfs(graph, source), answer(folder / f"{name}-BFS"), -1)
     check(ps.sssp(graph, source), answer(folder / f"{name}-SSSP"), np.inf)
     same_partition(ps.connected_components(graph), answer(folder / f"{name}-WCC"))
+
+
+@pytest.mark.parametrize("load", [True, False], ids=["in memory", "streamed"])
+@pytest.mark.parametrize("directed", [True, False])
+def test_graphalytics_one_by_one(directed, load):
+    graph, expected = listed("bfs", directed=directed)
+    check(ps.bfs(graph, 0, load=load), expected, -1)
+    graph, expected = listed("wcc", directed=directed)
+    same_partition(ps.connected_components(graph, load=load), expected)
+    graph, expected = listed("pr", directed=directed)
+    rounds = 14 if directed else 26
+    check(ps.pagerank(graph, tol=0, max_iter=rounds, dtype="float64", load=load), expected)
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_graphalytics_shortest_paths(directed, tmp_path):
+    folder, kind = SHARED / "graphalytics" / "sssp", "dir" if directed else "undir"
+    source = str(folder / f"{kind}-input.e")
+    graph = ps.build(source, tmp_path / "g.penstock", directed=directed, weights=True)
+    check(ps.sssp(graph, 1), answer(folder / f"{kind}-output"), np.inf)
 
 
 @pytest.mark.parametrize("load", [True, False], ids=["in memory", "streamed"])

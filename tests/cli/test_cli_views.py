@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 
 from penstock.engine.result import Result
-from penstock.interfaces.cli._views import components, degrees, distances, highest, levels
+from penstock.interfaces.cli._views import (
+    communities,
+    components,
+    counts,
+    degrees,
+    distances,
+    edge_values,
+    forest,
+    highest,
+    levels,
+    subgraph,
+)
 
 
 def test_levels():
@@ -41,7 +52,47 @@ def test_components(ids, kind):
     assert "75.0% of all" in shown.text
 
 
-@pytest.mark.parametrize("show", [levels, distances, components, degrees, highest])
+def test_a_community_may_have_the_name_of_a_vertex_that_left_it():
+    shown = communities(Result.table("label", [1, 2, 3, 4], [2, 3, 2, 2]), 1)
+    assert shown.summary == {"communities": 2, "largest": 3}
+    assert shown.top == [(2, 3)]
+    assert "2 communities; the largest has 3 vertices (75.0% of all)" in shown.text
+
+
+def test_counts_of_few_values_and_of_many():
+    shown = counts(Result.table("color", range(5), [0, 1, 1, 0, 1]), 1)
+    assert shown.summary == {"largest": 1, "distinct": 2}
+    assert [line.split()[:2] for line in shown.body.splitlines()[1:]] == [["0", "2"], ["1", "3"]]
+    many = counts(Result.table("core_number", range(100), range(100)), 1).body.splitlines()
+    assert "64 to 127" in many[-1]
+    assert "36" in many[-1].split()
+
+
+def edge_list(n):
+    ends = np.arange(n)
+    return Result.table(
+        "betweenness", ends, ends / 2, id_name="src", columns={"dst": ends + 1}, edges=lambda: None
+    )
+
+
+def test_edges_with_the_largest_values():
+    shown = edge_values(edge_list(9), 2)
+    assert shown.top == [((8, 9), 4.0), ((7, 8), 3.5)]
+    assert shown.body.splitlines()[1].split() == ["8", "9", "4"]
+    assert edge_values(edge_list(0), 2).text == ""
+
+
+def test_parts_of_graphs_and_forests():
+    given = {"edges": lambda: edge_list(3), "stats": {"weight": 2.5}}
+    shown = subgraph(Result.table("degree", [4, 5], [1, 2], **given), 1)
+    assert "2 vertices, 3 edges; the highest" in shown.text
+    assert shown.top == [(5, 2)]
+    shown = forest(Result.table("tree", [4, 5, 6], [4, 4, 6], **given), 1)
+    assert "3 edges of weight 2.5 in all; 2 trees, the largest" in shown.text
+    assert shown.summary == {"components": 2, "largest": 2, "edges": 3, "weight": 2.5}
+
+
+@pytest.mark.parametrize("show", [levels, distances, components, counts, degrees, highest])
 def test_nothing_to_show(show):
     kind = np.float64 if show is distances else np.int64
     empty = Result.table("nothing", np.zeros(0, np.int64), np.zeros(0, kind))

@@ -114,7 +114,7 @@ def fold(engine: Engine, totals: Array) -> Array:
     lists = engine.lists("out")
     assert isinstance(lists, ResidentLists)
     offsets, neighbours = lists.block.offsets, lists.block.neighbours
-    src = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets.astype(np.int64)))
+    src = np.repeat(np.arange(len(offsets) - 1), (offsets[1:] - offsets[:-1]).astype(np.int64))
     there = np.lexsort((neighbours, src))
     back = np.lexsort((src, neighbours))
     both: Array = np.empty_like(totals)

@@ -72,8 +72,12 @@ def _phases(engine: Engine) -> list[tuple[str, Callable[[Engine, U32], None]]]:
 
 
 def _every_edge(engine: Engine, labels: U32) -> None:
+    graph = engine.graph
     engine.each(_number, labels)
-    engine.scan(_link_lists, labels, -1, direction=engine.graph.directions[0])
+    # An undirected edge is stored with both ends. The larger one links it: the smaller ids come
+    # first in a list, and they are those of large degree, whose labels are at hand.
+    once = not graph.directed and graph.catalog.neighbour_order == "id"
+    engine.scan(_link_lists, labels, -1, once, direction=graph.directions[0])
 
 
 def _first_neighbours(engine: Engine, labels: U32) -> None:
@@ -88,7 +92,7 @@ def _second_neighbours(engine: Engine, labels: U32) -> None:
 def _outside_the_largest(engine: Engine, labels: U32) -> None:
     largest, _ = _largest(labels)
     for direction in engine.graph.directions:
-        engine.scan(_link_lists, labels, largest, direction=direction)
+        engine.scan(_link_lists, labels, largest, False, direction=direction)
 
 
 def _largest(labels: U32) -> tuple[int, float]:
@@ -162,6 +166,23 @@ def connected_components(task: Task) -> Result:
     graph
         Directed or not; the lists of one direction are enough.
 
+    Semantics
+    ---------
+    direction
+        The direction of edges does not matter: the components of a directed graph are the weak ones.
+    duplicates
+        Make no difference.
+    loops
+        Make no difference.
+    isolates
+        Each is a component by itself.
+    values
+        The smallest id of the component, by number or, for strings, by alphabet.
+    ties
+        None: components are unique, and so is the smallest id.
+    passes
+        1, over the lists of one direction.
+
     Examples
     --------
     >>> import penstock as ps
@@ -231,8 +252,10 @@ def _link_second(block, begin, end, labels):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _link_lists(block, begin, end, labels, skipped):  # type: ignore[no-untyped-def]
-    """Link each vertex that has not the skipped label with all its neighbours."""
+def _link_lists(block, begin, end, labels, skipped, to_smaller):  # type: ignore[no-untyped-def]
+    """Link each vertex that has not the skipped label with all its neighbours, or with those before
+    the first that is larger.
+    """
     offsets, neighbours = block.offsets, block.neighbours
     first, one = np.uint64(block.first), np.uint64(1)
     for v in range(np.uint64(begin), np.uint64(end)):
@@ -241,7 +264,10 @@ def _link_lists(block, begin, end, labels, skipped):  # type: ignore[no-untyped-
             continue
         edge, last = np.uint64(offsets[v - first]), np.uint64(offsets[v - first + one])
         while edge < last:
-            other = labels[neighbours[edge]]
+            u = neighbours[edge]
+            if to_smaller and u > v:
+                break
+            other = labels[u]
             if other != label:
                 _link(labels, label, other)
                 label = labels[v]

@@ -59,6 +59,21 @@ def degree_distribution(task: Task, direction: Kind = "out") -> Result:
     direction
         "out", "in" or "both" (their sum) for directed graphs; no difference for undirected ones.
 
+    Semantics
+    ---------
+    direction
+        Out-degrees, in-degrees or their sum, as asked for; an undirected edge counts at both ends.
+    duplicates
+        Each that was kept counts.
+    loops
+        A directed loop counts once as an out-edge and once as an in-edge, an undirected one once.
+    isolates
+        Are counted under degree 0.
+    values
+        Numbers of vertices; the ids are the degrees that occur, ascending.
+    passes
+        0: only the index of degrees is read.
+
     Examples
     --------
     >>> import penstock as ps

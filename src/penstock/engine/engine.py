@@ -306,12 +306,13 @@ class Engine:
                 return None
             return int(piece.vertices[0]), sums[0]
 
-        given = vertices if lists.resident else distinct(vertices)
-        parts = [part for part in lists.visit(given, work) if part is not None]
-        for vertex in {vertex for vertex, _ in parts}:
-            target[vertex] = 0
-        for vertex, part in parts:
-            target[vertex] += part
+        given = vertices
+        if not lists.resident:
+            given = distinct(vertices)
+            target[given] = 0  # pages without edges are not visited
+        for part in lists.visit(given, work):
+            if part is not None:
+                target[part[0]] += part[1]
 
     def select(self, kernel: Kernel, *args: Any) -> U32:
         """The vertices that a kernel chooses, ascending: ``kernel(begin, end, chosen, *args)``

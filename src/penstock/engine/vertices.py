@@ -70,21 +70,32 @@ def _as_list(vertices: Any) -> Any:
 
 def _look_up(graph: Graph, vertices: Any, name: str) -> U32:
     """The number of each vertex, in the order given."""
-    if len(vertices) <= FEW:
+    given = None if len(vertices) <= FEW else _like_ids(graph, vertices)
+    if given is None:
         return np.array([vid_of(graph, each, name) for each in vertices], VID)
     ids = graph.ids
-    given = np.asarray(vertices, object if ids.dtype == object else None)
-    if ids.dtype != object and given.dtype.kind not in "iu":
-        raise IdError(f"{name}: expected ids that are whole numbers, got {given.dtype}")
-    if ids.dtype == object and not all(isinstance(each, str) for each in given):
-        raise IdError(f"{name}: expected ids that are strings")
-    ranks = np.minimum(np.searchsorted(ids, given), max(len(ids) - 1, 0))
-    wrong = np.flatnonzero(ids[ranks] != given) if len(ids) else np.arange(1)
+    ranks = np.minimum(np.searchsorted(ids, given), len(ids) - 1)
+    wrong = np.flatnonzero(ids[ranks] != given)
     if len(wrong):
         vid_of(graph, given.tolist()[wrong[0]], name)  # says what is wrong
     order = graph.vid_of_rank
     found: U32 = (ranks if order is None else order[ranks]).astype(VID)
     return found
+
+
+def _like_ids(graph: Graph, vertices: Any) -> Array | None:
+    """Ids as an array of the type that those of the graph have, if they all fit it."""
+    dtype = graph.ids.dtype
+    if graph.num_vertices == 0:
+        return None
+    if dtype == object:
+        given = np.asarray(vertices, object)
+        return given if all(isinstance(each, str) for each in given) else None
+    given = np.asarray(vertices)
+    limits = np.iinfo(dtype)
+    if given.dtype.kind not in "iu" or given.min() < limits.min or given.max() > limits.max:
+        return None
+    return given.astype(dtype)
 
 
 def _example(graph: Graph) -> str:
