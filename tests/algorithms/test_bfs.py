@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -12,23 +14,28 @@ from traversal_making import SMALL, WAY_NAMES, WAYS, build, edges, stopping_afte
 import penstock as ps
 from penstock.algorithms._levels import pulling_pays
 from penstock.algorithms.bfs import verify
-from penstock.errors import FormatError, IdError, VerificationError
+from penstock.errors import BudgetError, FormatError, IdError, OptionError, VerificationError
 
 
-@settings(max_examples=60)
-@given(SMALL, st.booleans(), st.data())
-def test_equals_networkx(shape, directed, data):
+@settings(max_examples=40)
+@given(SMALL, st.booleans(), st.sampled_from([None, 0, 1, 2, 20]), st.data())
+def test_equals_networkx(shape, directed, limit, data):
     n, pairs = shape
-    source = data.draw(st.integers(0, n - 1))
+    sources = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=4))
     src, dst = np.array(pairs, int).reshape(-1, 2).T
     graph = ps.from_edges(src, dst, directed=directed, num_vertices=n)
     other = nx.DiGraph() if directed else nx.Graph()
     other.add_nodes_from(range(n))
     other.add_edges_from(pairs)
-    levels = nx.single_source_shortest_path_length(other, source)
-    found = ps.bfs(graph, source)
+    levels = nx.multi_source_dijkstra_path_length(other, set(sources), cutoff=limit, weight=None)
+    found = ps.bfs(graph, sources, depth_limit=limit)
     assert found.values.tolist() == [levels.get(v, -1) for v in range(n)]
     verify(graph, found)
+    for target in range(n):
+        path = found.path(target)
+        assert len(path) == levels.get(target, -1) + 1
+        assert not path or (path[0] in sources and path[-1] == target)
+        assert all(other.has_edge(*edge) for edge in pairwise(path))
 
 
 KINDS = {
@@ -45,12 +52,14 @@ def graph(request, tmp_path_factory):
     return build(tmp_path_factory.mktemp("bfs") / "g", edges(), num_vertices=7000, **request.param)
 
 
-def test_every_way_gives_the_same(graph):
-    first = ps.bfs(graph, 7, **WAYS[0])
+@pytest.mark.parametrize("several", [False, True], ids=["one source", "several sources"])
+def test_every_way_gives_the_same(graph, several):
+    given = {"source": [7, 4, 6050, 6200, 3], "depth_limit": 77} if several else {"source": 7}
+    first = ps.bfs(graph, **given, **WAYS[0])
     verify(graph, first)
-    assert first.values.max() > 100
+    assert first.values.max() == 77 if several else first.values.max() > 100
     for way in WAYS[1:]:
-        found = ps.bfs(graph, 7, **way)
+        found = ps.bfs(graph, **given, **way)
         np.testing.assert_array_equal(found.values, first.values)
         np.testing.assert_array_equal(found.parents, first.parents)
 
@@ -117,11 +126,27 @@ def test_string_ids():
     assert found.values.tolist() == [1, 0, 1, 2]
     assert found.parents.tolist() == ["b", "b", "b", "c"]
     verify(graph, found)
+    assert found.path("d") == ["b", "c", "d"]
+    several = ps.bfs(graph, ["d", "a"])
+    assert several.values.tolist() == [0, -1, -1, 0]
+    assert several.parents.tolist() == ["a", None, None, "d"]
+    assert several.path("c") == []
+    assert several.path("d") == ["d"]
+    verify(graph, several)
 
 
 def test_what_cannot_be(tmp_path):
-    with pytest.raises(IdError, match="source"):
-        ps.bfs(ps.from_edges([0], [1]), 2)
+    graph = ps.from_edges([0], [1])
+    for source in (2, [0, 2], "0"):
+        with pytest.raises(IdError, match="source: there is no vertex"):
+            ps.bfs(graph, source)
+    with pytest.raises(IdError, match="5 is not an id"):
+        ps.bfs(graph, 0).path(5)
+    with pytest.raises(OptionError, match="source: expected a vertex"):
+        ps.bfs(graph, [])
+    for limit in (-1, 0.5):
+        with pytest.raises(OptionError, match="depth_limit: expected a whole number"):
+            ps.bfs(graph, 0, depth_limit=limit)
     backwards = build(tmp_path / "g", (np.array([0]), np.array([1])), directions="in")
     with pytest.raises(FormatError, match="out-lists"):
         ps.bfs(backwards, 0)
@@ -130,10 +155,13 @@ def test_what_cannot_be(tmp_path):
 @pytest.mark.parametrize("way", WAYS[1:3], ids=WAY_NAMES[1:3])
 @pytest.mark.parametrize("step", [1, 2, 50])
 def test_it_goes_on_where_it_stopped(way, step, tmp_path):
-    graph = build(tmp_path / "g", edges(), directed=False)
+    graph = build(tmp_path / "g", edges(), directed=False, num_vertices=6300)
     whole = ps.bfs(graph, 7, **way)
     with pytest.raises(KeyboardInterrupt), stopping_after(step):
         ps.bfs(graph, 7, checkpoint=tmp_path / "c", checkpoint_every=1, **way)
+    for other in ({"source": 7, "depth_limit": 99}, {"source": [7, 8]}, {"source": range(20)}):
+        with pytest.raises(OptionError, match="was made for"):
+            ps.bfs(graph, **other, checkpoint=tmp_path / "c", resume=True, **way)
     rest = ps.bfs(graph, 7, checkpoint=tmp_path / "c", resume=True, **way)
     assert len(rest.iterations) == len(whole.iterations) - step
     np.testing.assert_array_equal(rest.values, whole.values)
@@ -155,3 +183,40 @@ def test_the_verifier_notices(column, place, value):
     changed[place] = value
     with pytest.raises(VerificationError, match="bfs"):
         verify(graph, found)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"), [(4, 3), (4, 2), (3, -1), (5, 2), (5, -1), (0, 1), (1, 0)], ids=str
+)
+def test_the_verifier_notices_with_several_sources_and_a_limit(place, value):
+    # 0 -> 1 -> 2 -> 3 -> 4, and 5 apart.
+    graph = ps.from_edges([0, 1, 2, 3], [1, 2, 3, 4], num_vertices=6, vertex_order="none")
+    found = ps.bfs(graph, [0, 5, 2], depth_limit=1)
+    assert found.values.tolist() == [0, 1, 0, 1, -1, 0]
+    verify(graph, found)
+    found.values[place] = value
+    found.parents[place] = -1 if value < 0 else max(place - 1, 0)
+    with pytest.raises(VerificationError, match=r"^bfs: "):
+        verify(graph, found)
+
+
+def test_a_limit_saves_reading(tmp_path):
+    graph = build(tmp_path / "g", edges(), directed=False)
+    near = ps.bfs(graph, 6100, depth_limit=2, load=False, cache_pages=0)
+    assert len(near.iterations) == 2
+    assert near.stats["pages_read"] <= 4
+    assert np.count_nonzero(near.values >= 0) == 5
+
+
+def test_a_small_budget(tmp_path, monkeypatch):
+    monkeypatch.setattr("penstock.config.MIN_BUDGET_BYTES", 1)
+    monkeypatch.setattr("penstock.algorithms._levels.FOUND_BYTES", 1 << 16)
+    graph = build(tmp_path / "g", edges(), directed=False)
+    whole = ps.bfs(graph, [7, 6200])
+    assert whole.stats["resident"]
+    found = ps.bfs(graph, [7, 6200], memory=2_350_000)
+    assert not found.stats["resident"]
+    np.testing.assert_array_equal(found.values, whole.values)
+    np.testing.assert_array_equal(found.parents, whole.parents)
+    with pytest.raises(BudgetError, match="would do"):
+        ps.bfs(graph, 7, memory=2_200_000)

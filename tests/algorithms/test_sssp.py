@@ -12,7 +12,7 @@ from traversal_making import SMALL, WAYS, build, edges, stopping_after
 import penstock as ps
 from penstock.algorithms import sssp
 from penstock.algorithms.sssp import verify
-from penstock.errors import IdError, InputError, OptionError, VerificationError
+from penstock.errors import BudgetError, IdError, InputError, OptionError, VerificationError
 from penstock.ingest.formats import arrays
 
 WEIGHTS = {
@@ -24,28 +24,42 @@ WEIGHTS = {
 }
 
 
-def from_networkx(n, pairs, weights, source, *, directed):
+def in_networkx(n, pairs, weights, *, directed):
     graph = nx.DiGraph() if directed else nx.Graph()
     graph.add_nodes_from(range(n))
     for (u, v), weight in zip(pairs, weights, strict=True):  # of several edges the last counts
         graph.add_edge(u, v, weight=weight)
-    found = nx.single_source_dijkstra_path_length(graph, source)
-    return [found.get(v, np.inf) for v in range(n)]
+    return graph
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(SMALL, st.booleans(), st.sampled_from(list(WEIGHTS)), st.data())
 def test_equals_networkx(shape, directed, kind, data):
     n, pairs = shape
-    source = data.draw(st.integers(0, n - 1))
+    sources = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=3))
     delta = data.draw(st.sampled_from([None, 0.5, 3, 1e12]))
     weights = WEIGHTS[kind](np.random.default_rng(len(pairs)), len(pairs))
     src, dst = np.array(pairs, int).reshape(-1, 2).T
     graph = ps.from_edges(src, dst, weights, directed=directed, num_vertices=n)
-    found = ps.sssp(graph, source, delta=delta, load=data.draw(st.booleans()))
-    exact = [float(w) for w in weights]
-    assert found.values.tolist() == from_networkx(n, pairs, exact, source, directed=directed)
+    found = ps.sssp(graph, sources, delta=delta, load=data.draw(st.booleans()))
+    other = in_networkx(n, pairs, [float(w) for w in weights], directed=directed)
+    exact = nx.multi_source_dijkstra_path_length(other, set(sources))
+    assert found.values.tolist() == [exact.get(v, np.inf) for v in range(n)]
     verify(graph, found)
+    for target in range(n):
+        path = found.path(target)
+        assert bool(path) == (target in exact)
+        if path:
+            assert path[0] in sources
+            assert path[-1] == target
+            assert nx.path_weight(other, path, "weight") == exact[target]
+    # Some distance is exactly the cutoff, some are beyond.
+    cutoff = data.draw(st.sampled_from(sorted(exact.values())))
+    near = ps.sssp(graph, sources, cutoff=cutoff, delta=delta)
+    assert near.values.tolist() == [
+        exact[v] if exact.get(v, np.inf) <= cutoff else np.inf for v in range(n)
+    ]
+    verify(graph, near)
 
 
 @pytest.mark.parametrize("kind", WEIGHTS)
@@ -65,6 +79,21 @@ def test_every_way_gives_the_same(kind, directed, tmp_path):
         np.testing.assert_array_equal(found.parents, first.parents)
 
 
+@pytest.mark.parametrize("kind", ["whole", "floats"])
+def test_every_way_gives_the_same_from_several_sources_with_a_cutoff(kind, tmp_path):
+    src, dst = edges()
+    weights = WEIGHTS[kind](np.random.default_rng(1), len(src))
+    graph = build(tmp_path / "g", (src, dst, weights))
+    cutoff = 2 * float(weights.mean())
+    first = ps.sssp(graph, [7, 6002], cutoff, **WAYS[0])
+    verify(graph, first)
+    assert 1000 < np.isfinite(first.values).sum() < 4000
+    for way in WAYS[1:]:
+        found = ps.sssp(graph, [7, 6002], cutoff, **way)
+        np.testing.assert_array_equal(found.values, first.values)
+        np.testing.assert_array_equal(found.parents, first.parents)
+
+
 @pytest.mark.parametrize("dtype", [np.dtype(np.int16), np.dtype(np.uint64)], ids=str)
 def test_more_types_of_weights(dtype):
     heavy = 8000 if dtype.itemsize < 8 else 1 << 50
@@ -74,6 +103,28 @@ def test_more_types_of_weights(dtype):
     found = ps.sssp(graph, 0)
     assert found.values.tolist() == [0, heavy, 2 * heavy, 2 * heavy, 2 * heavy]
     assert found.parents.tolist() == [0, 0, 1, 0, 3]
+
+
+def test_cutoffs_of_every_size():
+    weights = np.array([0, 1, 2, 1 << 29, 1 << 29, 5], np.int32)
+    path = ps.from_edges(np.arange(6), np.arange(1, 7), weights)
+    far = np.append(0, np.cumsum(weights.astype(np.int64))).astype(float)
+    for cutoff in (0, 0.5, 1, 2.99, 3, 1e9, (1 << 30) + 3, 2**31 - 1, 1e300, np.inf):
+        found = ps.sssp(path, 0, cutoff=cutoff)
+        np.testing.assert_array_equal(found.values, np.where(far <= cutoff, far, np.inf))
+        verify(path, found)
+
+
+def test_string_ids():
+    graph = ps.from_edges(["b", "b", "c", "a"], ["a", "c", "d", "c"], np.array([1, 5, 2, 1]))
+    found = ps.sssp(graph, "b")
+    assert found.path("d") == ["b", "a", "c", "d"]
+    near = ps.sssp(graph, ["b", "d"], cutoff=1)
+    assert near.values.tolist() == [1, 0, np.inf, 0]
+    assert near.parents.tolist() == ["b", "b", None, "d"]
+    assert near.path("c") == []
+    assert near.path("d") == ["d"]
+    verify(graph, near)
 
 
 @pytest.mark.parametrize("load", [True, False])
@@ -88,10 +139,12 @@ def test_distances_that_outgrow_int32(load):
 
 def test_without_weights_every_edge_counts_one(tmp_path):
     graph = build(tmp_path / "g", edges())
-    found, levels = ps.sssp(graph, 7), ps.bfs(graph, 7)
-    np.testing.assert_array_equal(found.values, np.where(levels.values < 0, np.inf, levels.values))
-    np.testing.assert_array_equal(found.parents, levels.parents)
-    verify(graph, found)
+    for source, cutoff, limit in ((7, None, None), ([7, 6100], 3.9, 3), (7, np.inf, None)):
+        found, levels = ps.sssp(graph, source, cutoff), ps.bfs(graph, source, limit)
+        distances = np.where(levels.values < 0, np.inf, levels.values)
+        np.testing.assert_array_equal(found.values, distances)
+        np.testing.assert_array_equal(found.parents, levels.parents)
+        verify(graph, found)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +216,12 @@ def test_what_cannot_be(delta):
     with pytest.raises(OptionError, match="delta"):
         ps.sssp(graph, 0, delta=delta)
     with pytest.raises(IdError, match="source"):
-        ps.sssp(graph, 5)
+        ps.sssp(graph, [0, 5])
+    with pytest.raises(OptionError, match="source: expected a vertex"):
+        ps.sssp(graph, [])
+    for cutoff in (-0.1, np.nan):
+        with pytest.raises(OptionError, match="cutoff: expected a number of 0 or more"):
+            ps.sssp(graph, 0, cutoff=cutoff)
 
 
 @pytest.mark.parametrize("way", WAYS[1:3], ids=["in memory", "streamed"])
@@ -175,6 +233,9 @@ def test_it_goes_on_where_it_stopped(way, kind, step, tmp_path):
     whole = ps.sssp(graph, 7, **way)
     with pytest.raises(KeyboardInterrupt), stopping_after(step):
         ps.sssp(graph, 7, checkpoint=tmp_path / "c", checkpoint_every=1, **way)
+    for other in ({"source": [7, 12]}, {"source": 7, "cutoff": 99}):
+        with pytest.raises(OptionError, match="was made for"):
+            ps.sssp(graph, **other, checkpoint=tmp_path / "c", resume=True, **way)
     rest = ps.sssp(graph, 7, checkpoint=tmp_path / "c", resume=True, **way)
     assert rest.stats["edges_traversed"] < whole.stats["edges_traversed"]
     np.testing.assert_array_equal(rest.values, whole.values)
@@ -237,3 +298,42 @@ def test_the_verifier_notices_circles_of_no_length():
     found.values[2:], found.parents[2:] = 7.0, [3, 2]
     with pytest.raises(VerificationError, match="no path of that length"):
         verify(graph, found)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "parent"),
+    [(1, np.inf, -1), (2, 3.0, 1), (3, 1.0, 3), (4, 0.0, 4), (4, 1.0, 4), (5, 9.0, 4)],
+)
+def test_the_verifier_notices_with_several_sources_and_a_cutoff(place, value, parent):
+    # 0 -1-> 1 -2-> 2, and 3, 4 -9-> 5.
+    graph = ps.from_edges([0, 1, 4], [1, 2, 5], [1.0, 2.0, 9.0], num_vertices=6)
+    found = ps.sssp(graph, [0, 3], cutoff=2.5)
+    assert found.values.tolist() == [0, 1, np.inf, 0, np.inf, np.inf]
+    verify(graph, found)
+    found.values[place], found.parents[place] = value, parent
+    with pytest.raises(VerificationError, match=r"^sssp: "):
+        verify(graph, found)
+
+
+def test_the_verifier_notices_a_circle_beside_several_sources():
+    graph = ps.from_edges([0, 1, 2, 3, 2], [1, 2, 3, 2, 2], [0.0, 0.0, 0.0, 0.0, 0.0])
+    found = ps.sssp(graph, [0, 1])
+    verify(graph, found)
+    found.parents[2:] = [3, 2]
+    with pytest.raises(VerificationError, match="circle"):
+        verify(graph, found)
+
+
+def test_a_small_budget(tmp_path, monkeypatch):
+    monkeypatch.setattr("penstock.config.MIN_BUDGET_BYTES", 1)
+    src, dst = edges()
+    weights = WEIGHTS["floats"](np.random.default_rng(1), len(src))
+    graph = build(tmp_path / "g", (src, dst, weights), directed=False)
+    whole = ps.sssp(graph, [7, 6200], cutoff=2)
+    assert whole.stats["resident"]
+    found = ps.sssp(graph, [7, 6200], cutoff=2, memory=2_300_000)
+    assert not found.stats["resident"]
+    np.testing.assert_array_equal(found.values, whole.values)
+    np.testing.assert_array_equal(found.parents, whole.parents)
+    with pytest.raises(BudgetError, match="would do"):
+        ps.sssp(graph, 7, memory=2_150_000)

@@ -1,4 +1,5 @@
-"""The search behind BFS: levels and parents, level by level.
+"""The search behind BFS and neighbourhoods: levels and parents, level by level, from one vertex or
+several.
 
 Top-down, the frontier's out-lists are read, and each unreached neighbour takes the smallest vertex
 that offers itself as parent. Bottom-up, where in-lists exist, each unreached vertex looks for its
@@ -20,11 +21,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.engine.engine import EACH_VERTICES, Engine
+from penstock.algorithms._sources import source_identity
+from penstock.engine.engine import Engine
 from penstock.engine.recovery import Recovery
+from penstock.errors import VerificationError
 from penstock.jit import atomic_min, inlined, kernel
+from penstock.store.graph import Graph
 from penstock.store.mapped import iter_parts
-from penstock.types import NO_VERTEX, U8, U32, VID
+from penstock.types import NO_VERTEX, U8, U32, VID, Direction
 
 I32 = NDArray[np.int32]
 
@@ -43,6 +47,17 @@ EARLY_EXIT = 15
 LOOKS = 16
 
 
+def frontier_bytes(graph: Graph, directions: tuple[Direction, ...] = ("out",)) -> int:
+    """What the frontier of a streamed search takes, at most: it has only vertices that an edge
+    leads to, listed in parts and then as a whole; and what is found on the way.
+    """
+    n = listed = graph.num_vertices
+    if len(directions) == 1:
+        known = graph.stored("out" if len(graph.directions) == 1 else "in")
+        listed -= graph.catalog.directions[known].degree_histogram[0]
+    return 8 * listed + 8 * (n // LISTED) + FOUND_BYTES
+
+
 def pulling_pays(edges: int, unexplored: int, num_vertices: int, *, resident: bool) -> bool:
     """Whether a level is found faster bottom-up, from the edges of the frontier and those of
     unreached vertices.
@@ -55,10 +70,14 @@ def pulling_pays(edges: int, unexplored: int, num_vertices: int, *, resident: bo
 class _Search:
     """The arrays of a search, and what is known of its frontier."""
 
-    def __init__(self, engine: Engine, *, can_pull: bool) -> None:
+    def __init__(
+        self, engine: Engine, *, can_pull: bool, directions: tuple[Direction, ...]
+    ) -> None:
         graph = engine.graph
         self.engine = engine
         self.can_pull = can_pull
+        #: The lists that lead on.
+        self.directions = directions
         self.levels: I32 = engine.array("levels", np.int32, -1)
         self.parents: U32 = engine.array("parents", VID, NO_VERTEX)
         self.reached: U8 = engine.array("reached", np.uint8, 0)
@@ -77,19 +96,32 @@ class _Search:
         self.unexplored = graph.catalog.directions[graph.stored("out")].num_edges
 
 
-def search_levels(engine: Engine, source_vid: int, *, can_pull: bool) -> tuple[I32, U32]:
-    """The level and the parent of each vertex; ``can_pull``: there are in-lists to use."""
-    search = _Search(engine, can_pull=can_pull)
+def search_levels(
+    engine: Engine,
+    sources: U32 | int,
+    *,
+    can_pull: bool,
+    limit: int | None = None,
+    directions: tuple[Direction, ...] = ("out",),
+) -> tuple[I32, U32]:
+    """The level and the parent of each vertex, up to a level if there is a ``limit``; ``can_pull``:
+    there are in-lists to use. ``directions``: the lists that edges are followed in, of a directed
+    graph both if their direction is not to matter; then nothing is pulled.
+    """
+    begins: U32 = np.atleast_1d(np.asarray(sources, VID))
+    search = _Search(engine, can_pull=can_pull, directions=directions)
     saved_arrays = {"levels": search.levels, "parents": search.parents}
     engine.options.progress.start("levels", None, "levels")
-    with Recovery(engine, {"algorithm": "bfs", "source": source_vid}) as recovery:
+    identity = {"algorithm": "bfs", **source_identity(begins), "limit": limit}
+    identity["directions"] = " ".join(directions)
+    with Recovery(engine, identity) as recovery:
         saved = recovery.resume(saved_arrays)
         if saved is None:
-            search.parents[source_vid] = source_vid
-            _settle(search, np.array([source_vid], VID))
+            search.parents[begins] = begins
+            _settle(search, begins)
         else:
             _restore(search, saved[0])
-        while search.count:
+        while search.count and (limit is None or search.level < limit):
             pull = search.can_pull and pulling_pays(
                 search.edges, search.unexplored, engine.num_vertices, resident=engine.is_resident()
             )
@@ -101,14 +133,59 @@ def search_levels(engine: Engine, source_vid: int, *, can_pull: bool) -> tuple[I
     return search.levels, search.parents
 
 
+def check_levels(
+    graph: Graph,
+    name: str,
+    levels: I32,
+    sources: U32,
+    limit: int | None = None,
+    *,
+    both_ways: bool = False,
+) -> U32:
+    """Raise unless these are the levels of a search, by looking at every edge; return the smallest
+    parent of each vertex. ``both_ways``: the direction of edges does not matter.
+    """
+    last = len(levels) if limit is None else limit
+    smallest: U32 = np.full(graph.num_vertices, NO_VERTEX, VID)
+    if not np.array_equal(np.flatnonzero(levels == 0), sources):
+        raise VerificationError(f"{name}: all sources must be on level 0, and no other vertex")
+    smallest[sources] = sources
+    for src, dst, _ in graph.iter_edges():
+        for u, v in ((src, dst), (dst, src))[: 1 if graph.directed and not both_ways else 2]:
+            above, below = levels[u], levels[v]
+            left_out = (above >= 0) & (above < last) & (below < 0)
+            wrong = left_out | ((above >= 0) & (below > above + 1))
+            if wrong.any():
+                k = np.argmax(wrong)
+                raise VerificationError(
+                    f"{name}: an edge leads from a vertex of level {above[k]} to one of level "
+                    f"{below[k]} (vertex numbers {u[k]} and {v[k]})"
+                )
+            tree = (above >= 0) & (below == above + 1)
+            np.minimum.at(smallest, v[tree], u[tree])
+    wrong = ((smallest == NO_VERTEX) != (levels < 0)) | (levels < -1) | (levels > last)
+    if wrong.any():
+        k = np.argmax(wrong)
+        raise VerificationError(
+            f"{name}: vertex number {k} is on level {levels[k]}, but no edge leads there from the "
+            f"level above, or it is beyond the limit {last}"
+        )
+    return smallest
+
+
 def _push(search: _Search) -> None:
     """Find a level top-down."""
     frontier = search.frontier
     if frontier is None:
-        frontier = _where(search, search.level - 1)
+        frontier = search.engine.select(_of_level, search.levels, np.int32(search.level - 1))
     search.frontier = None
     most = None if search.resident else search.engine.num_vertices // LISTED
-    found = search.engine.traverse(frontier, _offer, search.reached, search.parents, most=most)
+    found = np.empty(0, VID)
+    for direction in search.directions:
+        here = search.engine.traverse(
+            frontier, _offer, search.reached, search.parents, direction=direction, most=most
+        )
+        found = np.concatenate([found, here]) if len(found) else here
     if most is not None and len(found) > most:
         del found, frontier
         _settle_all(search)
@@ -121,7 +198,7 @@ def _settle_all(search: _Search) -> None:
     engine, level = search.engine, search.level
     code = np.uint8(1 + level % 2)
     engine.each(_mark_all, search.parents, search.reached, search.levels, code, np.int32(level))
-    search.frontier = _where(search, level)
+    search.frontier = engine.select(_of_level, search.levels, np.int32(level))
     search.count = len(search.frontier)
     search.edges = 0
     for begin, degrees in iter_parts(search.degrees):
@@ -158,15 +235,6 @@ def _pull(search: _Search) -> None:
     else:
         engine.traverse(_unreached(search), _look_up_some, *args, direction="in", most=0)
         _settle_all(search)
-
-
-def _where(search: _Search, level: int) -> U32:
-    """The vertices of a level, ascending."""
-    counts = search.engine.each(_count_level, search.levels, np.int32(level))
-    ends = np.cumsum([0, *counts])
-    chosen: U32 = np.empty(ends[-1], VID)
-    search.engine.each(_of_level, search.levels, np.int32(level), ends, EACH_VERTICES, chosen)
-    return chosen
 
 
 def _unreached(search: _Search) -> U32:
@@ -296,21 +364,14 @@ def _recount(begin, end, levels, reached, degrees, level):  # type: ignore[no-un
 
 
 @kernel
-def _count_level(begin, end, levels, level):  # type: ignore[no-untyped-def]
-    count = 0
-    for v in range(np.uint64(begin), np.uint64(end)):
-        count += np.int64(levels[v] == level)
-    return count
-
-
-@kernel
-def _of_level(begin, end, levels, level, ends, size, chosen):  # type: ignore[no-untyped-def]
-    """Write the vertices of a level in a range to their place among all of the level."""
-    at = np.uint64(ends[begin // size])
+def _of_level(begin, end, chosen, levels, level):  # type: ignore[no-untyped-def]
+    """The vertices of a level in a range."""
+    count = np.uint64(0)
     for v in range(np.uint64(begin), np.uint64(end)):
         if levels[v] == level:
-            chosen[at] = v
-            at += np.uint64(1)
+            chosen[count] = v
+            count += np.uint64(1)
+    return count
 
 
 @kernel

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from penstock.algorithms._vids import by_vid, vids_by_vid
+from penstock.engine.vertices import vids_of
 from penstock.errors import VerificationError
 from penstock.jit import atomic_min, kernel
 from penstock.store.mapped import PART
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     from penstock.store.graph import Graph
 
 
-def find_parents(engine: Engine, source_vid: int, distances: Array) -> U32:
+def find_parents(engine: Engine, sources: U32, distances: Array) -> U32:
     """The parent of each vertex, ``NO_VERTEX`` where no path leads: the smallest vertex number that
-    is nearer to the source at the other end of a tight edge. A vertex that has none nearer gets the
+    is nearer to a source at the other end of a tight edge. A vertex that has none nearer gets the
     smallest of those as near as itself that already have a parent, in as many rounds as it takes.
     """
     parents: U32 = engine.array("parents", VID, NO_VERTEX)
@@ -35,7 +36,7 @@ def find_parents(engine: Engine, source_vid: int, distances: Array) -> U32:
         [(a + np.flatnonzero(distances[a : a + PART] < np.inf)).astype(VID) for a in parts]
     )
     engine.traverse(reached, _offer_from_nearer, distances, parents)
-    parents[source_vid] = source_vid
+    parents[sources] = sources
     has_one = parents[reached] != NO_VERTEX
     frontier, missing = reached[has_one], int(np.count_nonzero(~has_one))
     offers: U32 = np.full(len(parents) if missing else 0, NO_VERTEX, VID)
@@ -50,21 +51,25 @@ def find_parents(engine: Engine, source_vid: int, distances: Array) -> U32:
 
 def verify(graph: Graph, result: Result) -> None:
     """Look at every edge: none is a shorter way to where it leads, and from every vertex that is
-    reached tight edges lead back to the source. The parents are such edges, too, and make a tree.
+    reached tight edges lead back to a source. The parents are such edges, too, and make a tree.
     """
     distances = by_vid(graph, result.values)
-    zero = np.flatnonzero(distances == 0)
-    source = result.stats["parameters"]["source"]
+    given = result.stats["parameters"]
+    sources = vids_of(graph, given["source"], "source")
     names = graph.ids_by_vid()
-    if not (names[zero] == source).any():
-        raise VerificationError(f"sssp: the distance of the source {source} is not 0")
+    cutoff = np.inf if given.get("cutoff") is None else given["cutoff"]
     reached = distances < np.inf
+    if (distances[sources] != 0).any() or (distances[reached] > cutoff).any():
+        raise VerificationError(
+            f"sssp: the distance of a source is not 0, or one is beyond the cutoff {cutoff}"
+        )
     parents = vids_by_vid(graph, result.parents, reached)
-    supported, is_tight = names == source, parents == np.arange(len(parents))
-    is_tight &= supported
+    supported = np.zeros(len(parents), bool)
+    supported[sources] = True
+    is_tight = supported & (parents == np.arange(len(parents)))
     for u, v, weight in _edges(graph):
         longer = distances[u] + weight
-        wrong = np.flatnonzero(longer < distances[v])
+        wrong = np.flatnonzero((longer < distances[v]) & (longer <= cutoff))
         if len(wrong):
             k = wrong[0]
             raise VerificationError(
@@ -82,7 +87,7 @@ def verify(graph: Graph, result: Result) -> None:
             raise VerificationError(
                 f"sssp: {names[k]}, {distances[k]} away, has {what} ({len(wrong):,} such vertices)"
             )
-    _check_tree(parents, reached)
+    _check_tree(parents, reached, sources)
 
 
 def _edges(graph: Graph) -> Iterator[tuple[U32, U32, Array]]:
@@ -106,12 +111,14 @@ def _spread(graph: Graph, distances: Array, supported: Array) -> None:
             supported[v[tight & reached[v] & supported[u]]] = True
 
 
-def _check_tree(parents: U32, reached: Array) -> None:
+def _check_tree(parents: U32, reached: Array, sources: U32) -> None:
     """Raise if parents go round in a circle: then going up twice as far each time never ends."""
     above = np.where(reached, parents, np.arange(len(parents)))
     for _ in range(len(parents).bit_length()):
         above = above[above]
-    if len(np.unique(above[reached])) > 1:
+    is_source = np.zeros(len(parents), bool)
+    is_source[sources] = True
+    if not is_source[above[reached]].all():
         raise VerificationError("sssp: some parents go round in a circle")
 
 

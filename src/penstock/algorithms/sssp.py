@@ -1,8 +1,10 @@
-"""Shortest paths from one vertex to all others, by the sum of weights (Dijkstra's problem).
+"""Shortest paths from one vertex, or from the nearest of several, to all others, by the sum of
+weights (Dijkstra's problem).
 
-Returns float64 distances, inf where no path leads. Weights must not be negative or NaN: an edge out
-of a vertex that is reached is checked when it is relaxed, others are not looked at. A weight of inf
-is no edge. Without weights every edge counts 1, and this is a breadth-first search.
+Returns float64 distances, inf where no path leads or only longer ones than ``cutoff``. Weights must
+not be negative or NaN: an edge out of a vertex that is reached is checked when it is relaxed,
+others are not looked at. A weight of inf is no edge. Without weights every edge counts 1, and this
+is a breadth-first search.
 
 Method: a stepping algorithm between delta-stepping and rho-stepping. A vertex whose distance was
 lowered is *pending*; a step relaxes the edges of the pending vertices nearer than a bound, until
@@ -18,7 +20,8 @@ Trade-off: a larger delta means fewer steps and more edges relaxed in vain.
 Distances are exact and the same whatever the number of threads: relaxing only ever lowers them,
 until none can be lowered. They are int32 while the weights are integers of at most 4 bytes and no
 distance reaches 2**30 (if one does, the run begins again), else float64, which holds integers up
-to 2**53. Both are float64 in a checkpoint.
+to 2**53. Both are float64 in a checkpoint. A vertex that is not reached has a distance that is
+farther than any: the next number after the cutoff, so that nothing beyond it is ever taken.
 
 Repeating: a step may be abandoned and repeated if the vertices it began with are pending again.
 
@@ -37,7 +40,8 @@ import numpy as np
 from penstock.algorithms import _stepping as kernels
 from penstock.algorithms._levels import search_levels
 from penstock.algorithms._paths import find_parents, verify
-from penstock.engine.algorithm import Cost, Task, algorithm
+from penstock.algorithms._sources import source_identity, sources_of
+from penstock.engine.algorithm import Cost, Task, Vertices, algorithm
 from penstock.engine.engine import Engine, Kernel
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
@@ -79,10 +83,12 @@ class Pace:
 class _State:
     """Everything that changes. Kernels see the arrays."""
 
-    def __init__(self, engine: Engine, dtype: np.dtype[Any]) -> None:
+    def __init__(self, engine: Engine, dtype: np.dtype[Any], cutoff: float) -> None:
         integers = dtype.kind == "i"
         #: The distance of a vertex that is not reached.
-        self.far = dtype.type(NOT_REACHED if integers else np.inf)
+        self.far = dtype.type(
+            min(np.floor(cutoff) + 1, NOT_REACHED) if integers else np.nextafter(cutoff, np.inf)
+        )
         #: What distances and weights must be below.
         self.limit = dtype.type(HALF if integers else np.inf)
         self.distances = engine.array("distances", dtype, self.far)
@@ -108,15 +114,18 @@ class _State:
         self.distances[begin : begin + len(array)] = np.minimum(array, self.far)
 
 
-def shortest_distances(engine: Engine, source_vid: int, delta: float | None = None) -> Array:
-    """The distance of each vertex from the source, in a graph with weights."""
+def shortest_distances(
+    engine: Engine, sources: U32 | int, *, cutoff: float = np.inf, delta: float | None = None
+) -> Array:
+    """The distance of each vertex from the nearest source, in a graph with weights."""
+    begins: U32 = np.atleast_1d(np.asarray(sources, VID))
     dtype = _weight_dtype(engine.graph)
     pace = _pace(engine, delta)
     if dtype.kind in "iu" and dtype.itemsize <= 4:
-        distances = _attempt(engine, source_vid, np.dtype(np.int32), pace)
+        distances = _attempt(engine, begins, np.dtype(np.int32), cutoff, pace)
         if distances is not None:
             return distances
-    distances = _attempt(engine, source_vid, np.dtype(np.float64), pace)
+    distances = _attempt(engine, begins, np.dtype(np.float64), cutoff, pace)
     assert distances is not None
     return distances
 
@@ -144,10 +153,13 @@ def _pace(engine: Engine, delta: float | None) -> Pace:
     return Pace(mean / FINENESS, BOUNDS, int(edges * STEP_SHARE))
 
 
-def _attempt(engine: Engine, source_vid: int, dtype: np.dtype[Any], pace: Pace) -> Array | None:
+def _attempt(
+    engine: Engine, sources: U32, dtype: np.dtype[Any], cutoff: float, pace: Pace
+) -> Array | None:
     """The distances, computed in some type; None if they are too large for it."""
-    state = _State(engine, dtype)
-    done = _relax_all(engine, state, source_vid, pace)
+    state = _State(engine, dtype, cutoff)
+    identity = {"algorithm": "sssp", **source_identity(sources), "cutoff": str(cutoff)}
+    done = _relax_all(engine, state, sources, identity, pace)
     distances = state.distances
     del state.pending, state.chosen
     engine.free("pending")
@@ -156,17 +168,21 @@ def _attempt(engine: Engine, source_vid: int, dtype: np.dtype[Any], pace: Pace) 
         wide = engine.array("float distances", np.float64)
         engine.each(kernels.widen, distances, state.far, wide)
         distances = wide
+    elif done and cutoff < np.inf:
+        engine.each(kernels.widen, distances, state.far, distances)
     engine.free("distances")
     return distances if done else None
 
 
-def _relax_all(engine: Engine, state: _State, source_vid: int, pace: Pace) -> bool:
+def _relax_all(
+    engine: Engine, state: _State, sources: U32, identity: dict[str, Any], pace: Pace
+) -> bool:
     """Relax until nothing is pending; False if a distance or weight reaches the limit."""
     saved_arrays = {"distances": state, "pending": state.pending}
-    with Recovery(engine, {"algorithm": "sssp", "source": source_vid}) as recovery:
+    with Recovery(engine, identity) as recovery:
         saved = recovery.resume(saved_arrays)
         if saved is None:
-            state.distances[source_vid], state.pending[source_vid] = 0, 1
+            state.distances[sources], state.pending[sources] = 0, 1
         if not state.fits:
             return False
         _each_group(engine, state, kernels.find_nearest, state.far)
@@ -244,29 +260,58 @@ def _refuse_bad_weights(graph: Graph) -> None:
             )
 
 
-def _cost(graph: Graph, source: object, delta: float | None) -> Cost:
+def _cost(graph: Graph, source: Vertices, cutoff: float | None, delta: float | None) -> Cost:
     columns = () if graph.catalog.weight is None else (graph.catalog.weight,)
-    # A stream reads about 4 times all pages of R-MAT graphs; steps in memory look at each list once
-    # or twice, and at all vertices each.
-    return Cost(STATE_BYTES, ("out",), 4.0, columns=columns, work=2.0, resident_passes=3.0)
+    # A stream reads about 4 times all pages of R-MAT graphs, more from many sources; steps in
+    # memory look at each list once or twice, and at all vertices each.
+    passes = 4.0 if np.ndim(source) == 0 else 5.0
+    return Cost(STATE_BYTES, ("out",), passes, columns=columns, work=2.0, resident_passes=3.0)
 
 
 @algorithm(cost=_cost, verify=verify)
-def sssp(task: Task, source: object, delta: float | None = None) -> Result:
+def sssp(
+    task: Task, source: Vertices, cutoff: float | None = None, delta: float | None = None
+) -> Result:
     """Shortest paths by weight from a source to every vertex.
 
     The values are distances, inf for vertices that no path leads to; ``parents`` is the vertex
-    before each on a shortest path, the source for itself, and is worked out when it is first used.
+    before each on a shortest path, a source for itself, and is worked out when it is first used.
+    ``path(target)`` of the result is a shortest path.
 
     Parameters
     ----------
     graph
         Directed or not, with weights of 0 or more; without weights every edge counts 1.
     source
-        The id of the vertex to begin at.
+        The id of the vertex to begin at, or several: a distance is then that from the nearest.
+    cutoff
+        The longest distance to look for; vertices farther away are left out. None: no limit.
     delta
         How far beyond the nearest vertex a step looks; None chooses as it goes. The distances are
         the same with any.
+
+    Semantics
+    ---------
+    direction
+        Edges of a directed graph are followed from source to target.
+    duplicates
+        The lightest counts.
+    loops
+        Change nothing.
+    isolates
+        Are not reached, unless they are a source.
+    values
+        Sums of weights, 0 for sources. Vertices that no path leads to, or only paths longer than
+        ``cutoff``, have inf and no parent (-1; None if ids are strings).
+    tolerance
+        None: integer weights add up exactly (up to 2**53), others as float64 in the order of the
+        path.
+    ties
+        The parent is, of the vertices that are nearer and before it on a shortest path, the one
+        with the smallest number inside; across edges of weight 0 one that is as near.
+    passes
+        About 4 on R-MAT graphs, 5 from many sources, fewer with a ``cutoff``; one more for
+        ``parents``.
 
     Examples
     --------
@@ -274,20 +319,27 @@ def sssp(task: Task, source: object, delta: float | None = None) -> Result:
     >>> found = ps.sssp(ps.from_edges([0, 0, 1], [1, 2, 2], [2.0, 9.0, 3.0]), 0)
     >>> found.values.tolist(), found.parents.tolist()
     ([0.0, 2.0, 5.0], [0, 0, 1])
+    >>> found.path(2)
+    [0, 1, 2]
     """
     if delta is not None and not 0 < delta < np.inf:
         raise OptionError(f"delta: expected a number above 0, got {delta}")
-    graph, source_vid = task.graph, task.vid(source)
-    cost = _cost(graph, source, delta)
+    if cutoff is not None and not cutoff >= 0:
+        raise OptionError(f"cutoff: expected a number of 0 or more, got {cutoff}")
+    graph, sources = task.graph, sources_of(task, source)
+    cost = _cost(graph, source, cutoff, delta)
+    farthest = np.inf if cutoff is None else float(cutoff)
     with task.open(cost) as engine:
         if graph.catalog.weight is None:
-            levels, parents = search_levels(engine, source_vid, can_pull=not graph.directed)
+            limit = None if farthest >= graph.num_vertices else int(farthest)
+            can_pull = not graph.directed
+            levels, parents = search_levels(engine, sources, can_pull=can_pull, limit=limit)
             distances = np.where(levels < 0, np.inf, levels)
             return task.result("distance", distances, more={}, vid_columns={"parents": parents})
-        distances = shortest_distances(engine, source_vid, delta)
+        distances = shortest_distances(engine, sources, cutoff=farthest, delta=delta)
 
     def parents_when_used() -> U32:
         with Task(graph, task.options).open(cost) as another:
-            return find_parents(another, source_vid, distances)
+            return find_parents(another, sources, distances)
 
     return task.result("distance", distances, more={}, vid_columns={"parents": parents_when_used})

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-import numpy as np
 from numpy.typing import DTypeLike
 
 from penstock.engine.engine import Engine
@@ -21,9 +20,9 @@ from penstock.engine.execute import Outcome, execute
 from penstock.engine.options import OPTION_NAMES, RunOptions
 from penstock.engine.programs import Settings
 from penstock.engine.result import Result
-from penstock.engine.result_columns import Namer, ids_of
+from penstock.engine.result_columns import ids_of
 from penstock.engine.trace import write_trace
-from penstock.engine.vertices import by_vid, vid_of, vids_of
+from penstock.engine.vertices import by_vid, in_id_order, vid_of, vids_of
 from penstock.metrics import clock
 from penstock.program import Program
 from penstock.store.graph import Graph
@@ -146,13 +145,11 @@ class Task:
         ``columns`` and ``edges`` as for :meth:`result`.
         """
         assert self.engine is not None
-        ids = ids_of(self.graph)
-        ranks = Namer(ids, self.graph.vid_of_rank).ranks(vids)
-        order = np.argsort(ranks)
+        ranks, order = in_id_order(self.graph, vids)
         others = columns.pop("columns", {})
         return Result.table(
             name,
-            ids.take(ranks[order]),
+            ids_of(self.graph).take(ranks),
             values[order],
             columns={key: array[order] for key, array in others.items()},
             stats=self.stats(**more),

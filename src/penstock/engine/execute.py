@@ -15,6 +15,7 @@ from penstock.engine.options import RunOptions
 from penstock.engine.programs import ProgramRun, Settings
 from penstock.engine.ranges import cut_bytes, wanted_ranges
 from penstock.errors import OptionError
+from penstock.metrics import Counters
 from penstock.program import Program
 from penstock.store.graph import Graph
 from penstock.types import Array, Direction
@@ -37,7 +38,8 @@ def program_needs(graph: Graph, shape: Shape, settings: Settings) -> dict[str, A
     program, n = shape.program, graph.num_vertices
     fixed = program.fixed_dtypes
     state = sum(dtype.itemsize for dtype in program.state_dtypes.values())
-    read_only = sum(dtype.itemsize for dtype in fixed.values()) + 4 * len(shape.vertex_fields)
+    given = sum(dtype.itemsize for dtype in fixed.values())
+    read_only = given + 4 * len(shape.vertex_fields)
     sums = sum(dtype.itemsize for dtype in program.accumulators)
     in_place = settings.mode == "async"
     held = state * (1 if in_place else 2) + read_only
@@ -55,7 +57,7 @@ def program_needs(graph: Graph, shape: Shape, settings: Settings) -> dict[str, A
         "columns": shape.columns,
         "state_bytes": held * n,
         "gathered_bytes": gathered * n if may_travel else None,
-        "always_bytes": flags * n,
+        "always_bytes": (flags + given) * n,
         "cut_ranges": ranges,
         "cut_bytes": cut_bytes(graph, ranges, edge_bytes) + (sums * n if ranges > 1 else 0),
     }
@@ -112,7 +114,9 @@ def prepare(graph: Graph, program: Program, settings: Settings) -> tuple[Shape, 
 def execute(graph: Graph, program: Program, settings: Settings, options: RunOptions) -> Outcome:
     """Run a program to its end."""
     shape, needs = prepare(graph, program, settings)
+    counted = Counters() if settings.prepare is None else settings.prepare(settings)
     with Engine(graph, options, **needs) as engine:
+        engine.metrics.per_stream[0].add(counted)
         kernels = make_kernels(shape, options.device)
         run = ProgramRun(engine, shape, kernels, settings)
         run.run(identity_of(shape, settings))

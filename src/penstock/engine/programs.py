@@ -16,6 +16,7 @@ from penstock.engine.recovery import Recovery
 from penstock.engine.state import State
 from penstock.engine.sweeps import Sweeps, spans
 from penstock.errors import OptionError
+from penstock.metrics import Counters
 from penstock.store.page import checksum
 from penstock.stream.order import batches_of
 from penstock.types import U8, U32, Array
@@ -39,6 +40,9 @@ class Settings:
     fixed: dict[str, Array] = field(default_factory=dict)
     #: How many times faster the storage reads in sequence than at random; None: as measured.
     ratio: float | None = None
+    #: Called when the run begins, to fill in parameters and fixed fields that are made of the graph
+    #: (the parameters must be named before); gives what it counted.
+    prepare: Callable[[Settings], Counters] | None = None
 
 
 class ProgramRun:

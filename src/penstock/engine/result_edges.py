@@ -30,11 +30,19 @@ def edge_table(
     begin, end = ranks(src), ranks(dst)
     if not graph.directed:
         begin, end = np.minimum(begin, end), np.maximum(begin, end)
-    order = np.lexsort((end, begin))
+    # One number to sort by: several times faster than sorting by two columns.
+    key = begin.astype(np.uint64) << np.uint64(32) | end.astype(np.uint64)
+    del begin, end
+    if columns:
+        order = np.argsort(key, kind="stable")
+        key = key[order]
+    else:
+        key.sort()
+    begin, end = key >> np.uint64(32), key & np.uint64(0xFFFFFFFF)
     take = ids_of(graph).take
-    found = {"dst": take(end[order]), **{key: array[order] for key, array in columns.items()}}
+    found = {"dst": take(end), **{each: array[order] for each, array in columns.items()}}
     made: Result = Result.table(
-        name, take(begin[order]), found.pop(name), id_name="src", columns=found,
+        name, take(begin), found.pop(name), id_name="src", columns=found,
         edges=lambda: made, **facts,
     )  # fmt: skip
     return made

@@ -83,6 +83,9 @@ class State:
             array, dtype = fixed[name], self._shape.program.fixed_dtypes[name]
         if not self.in_memory:
             return StoredArray(array if array.dtype == dtype else array.astype(dtype))
+        if array.dtype == dtype and not isinstance(array, np.memmap):
+            self._engine.budget.take(array.nbytes, f"state {name!r}")
+            return array
         whole = self._engine.array(name, dtype)
         for begin, part in iter_parts(array):
             whole[begin : begin + len(part)] = part

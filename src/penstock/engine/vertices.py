@@ -13,6 +13,7 @@ from penstock.arrays import distinct
 from penstock.engine.result_columns import ids_of
 from penstock.errors import IdError, OptionError
 from penstock.store.graph import Graph
+from penstock.store.mapped import iter_parts
 from penstock.types import U32, VID, Array
 
 #: So many ids are looked up one by one, without reading all that there are.
@@ -56,6 +57,22 @@ def by_vid(graph: Graph, values: Any, name: str, missing: float, dtype: DTypeLik
     placed = np.empty(n, dtype)
     placed[slice(None) if order is None else order] = given
     return placed
+
+
+def in_id_order(graph: Graph, vids: U32) -> tuple[Array, Array]:
+    """Some vertices (each once) in ascending order of ids: the ranks of the ids, and the places that
+    the vertices have among those given.
+    """
+    order = graph.vid_of_rank
+    places = np.argsort(vids)
+    if order is None:
+        return vids[places], places
+    # To mark them and go through all ids is cheaper than to turn the order round.
+    marks = np.zeros(graph.num_vertices, np.bool_)
+    marks[vids] = True
+    found = [begin + np.flatnonzero(marks[part]) for begin, part in iter_parts(order)]
+    ranks = np.concatenate([np.empty(0, np.int64), *found])
+    return ranks, places[np.searchsorted(vids, order[ranks], sorter=places)]
 
 
 def _as_list(vertices: Any) -> Any:

@@ -147,6 +147,11 @@ class StreamedLists:
         self._reader.close()
         self._cache.clear()
 
+    def drop_cache(self) -> None:
+        """Forget the cached pages, and cache no more."""
+        self._cache.capacity = 0
+        self._cache.clear()
+
     def scan(self, work: Work, *, ordered: bool = False, pages: range | None = None) -> list[Any]:
         """See :class:`Lists`."""
         chosen = range(len(self.table)) if pages is None else pages

@@ -1,0 +1,197 @@
+"""Parts of a graph: the vertices around some, and the edges among some.
+
+Only the lists of these vertices are read; for their edges, each page once. What is found is counted
+against the budget as it comes. Edges come in any order, but those between the same two vertices in
+the order in which they are stored, if they have columns that tell them apart.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import numpy as np
+
+from penstock.algorithms._levels import I32, STATE_BYTES, frontier_bytes, search_levels
+from penstock.engine.algorithm import Cost, Task
+from penstock.engine.engine import Engine
+from penstock.jit import atomic_add, kernel
+from penstock.store.graph import Graph
+from penstock.stream.lists import Piece
+from penstock.types import U8, U32, Array, Direction
+
+#: Vertex numbers of both ends, and the columns that the engine has.
+Edges = tuple[U32, U32, dict[str, Array]]
+
+#: Places that nobody asks for.
+_NOWHERE = np.empty(0, np.uint64)
+#: Bytes for each vertex that are not arrays of the engine: its degree, in a mapped file, and the
+#: rank of its id.
+INDEX_BYTES = 8
+#: Bytes for each vertex while edges are collected: that, two marks, and how many edges it has here.
+PART_BYTES = INDEX_BYTES + 6
+#: Bytes for each row of a result: vertex number (twice), value, rank, id; and those in order.
+ROW_BYTES = 48
+
+
+def open_near(task: Task, cost: Cost) -> Engine:
+    """An engine for what looks at few of the lists: it does not load all of them for that, but
+    uses them if they are in memory already.
+    """
+    graph = task.graph
+    kept = all((graph.stored(each), cost.columns) in graph.kept for each in cost.directions)
+    task.options = replace(task.options, load=task.options.load and kept)
+    return task.open(cost)
+
+
+def column_names(graph: Graph) -> tuple[str, ...]:
+    """All columns that the edges have."""
+    return tuple(column.name for column in graph.catalog.columns)
+
+
+def take_rows(engine: Engine, count: int) -> None:
+    """Count the rows of a result against the budget, and what is needed to make them."""
+    size = count * ROW_BYTES + engine.num_vertices * INDEX_BYTES
+    if size > engine.budget.left and not engine.is_resident():
+        engine.drop_cache()
+    engine.budget.take(size, "rows")
+
+
+def around_cost(
+    graph: Graph, directions: tuple[Direction, ...], columns: tuple[str, ...], passes: float
+) -> Cost:
+    """The cost of :func:`vertices_around`, and of edges among them."""
+    return Cost(
+        max(STATE_BYTES + 4, PART_BYTES), directions, passes, columns=columns, gathered_bytes=1,
+        more_bytes=frontier_bytes(graph, directions),
+    )  # fmt: skip
+
+
+def vertices_around(
+    engine: Engine, sources: U32, limit: int, directions: tuple[Direction, ...] = ("out",)
+) -> tuple[U32, I32, U8]:
+    """The vertices that are at most ``limit`` edges away from the nearest source: their numbers,
+    ascending, how far each is away, and marks by vertex number.
+    """
+    levels, parents = search_levels(
+        engine, sources, can_pull=not engine.graph.directed, limit=limit, directions=directions
+    )
+    del parents
+    engine.free("parents")
+    engine.free("reached")
+    member: U8 = engine.array("member", np.uint8)
+    np.greater_equal(levels, 0, out=member.view(np.bool_))
+    take_rows(engine, int(np.count_nonzero(member)))
+    vids = engine.select(_members, member)
+    engine.free("levels")
+    return vids, levels[vids], member
+
+
+def list_direction(graph: Graph) -> Direction:
+    """Which lists have every edge: the out-lists, if there are any."""
+    return "out" if "out" in graph.directions else "in"
+
+
+def edges_within(engine: Engine, member: U8) -> Edges:
+    """The edges with both ends among the members (not 0, by vertex number): an undirected one once,
+    loops and duplicates as they are stored.
+    """
+    vertices = engine.select(_members, member)
+    return edges_between(engine, vertices, member, member, list_direction(engine.graph))
+
+
+def edges_between(engine: Engine, vertices: U32, near: U8, far: U8, direction: Direction) -> Edges:
+    """The edges in the lists of some vertices (those that are ``near``, ascending) that lead to
+    ``far`` ones; an undirected edge that is found from both its ends, once.
+    """
+    graph, lists = engine.graph, engine.lists(direction)
+    dtypes = {column.name: column.dtype for column in graph.catalog.columns}
+    kinds = [np.dtype(np.uint32), np.dtype(np.uint32), *(dtypes[name] for name in engine.columns)]
+    widths = [kind.itemsize for kind in kinds]
+    # Where there are columns, one is held twice when they are put in order.
+    edge_bytes = sum(widths) + (max(widths) if engine.columns else 0)
+    most = int(graph.degrees(direction)[vertices].sum(dtype=np.int64))
+    if not lists.resident and most * edge_bytes > engine.budget.left:
+        engine.drop_cache()  # no page is visited twice
+    room = max(min(most, engine.budget.left // edge_bytes), 0)
+    # What is not written to takes no memory.
+    table: list[Array] = [np.empty(room, kind) for kind in kinds]
+    total, lock, none = 0, threading.Lock(), np.empty(0, np.uint32)
+
+    def work(stream: int, piece: Piece) -> tuple[int, int]:
+        block = piece.block
+        given = (
+            block.first, block.offsets, block.neighbours, piece.vertices, near, far,
+            not graph.directed,
+        )  # fmt: skip
+        count = int(engine.timed_call(stream, piece, _gather, *given, none, none, _NOWHERE))
+        nonlocal total
+        with lock:
+            begin, end = total, total + count
+            total = end
+        if end <= room:  # else go on counting, to say what would do
+            where = np.empty(count, np.uint64) if engine.columns else _NOWHERE
+            with engine.metrics.timed("kernel", stream, piece.page):
+                _gather(*given, table[0][begin:end], table[1][begin:end], where)
+            for whole, column in zip(table[2:], block.columns, strict=True):
+                whole[begin:end] = column[where]
+        return begin, end
+
+    places = lists.visit(vertices, work)
+    engine.budget.take(total * edge_bytes, "edges")
+    for k, whole in enumerate(table):
+        whole.resize(total, refcheck=False)
+        if engine.columns:  # they tell duplicates apart
+            table[k] = np.concatenate([whole[:0], *(whole[a:b] for a, b in places)])
+    engine.budget.give_back("edges")
+    engine.budget.take(total * sum(widths), "edges")
+    src, dst = table[:2] if direction == "out" else table[1::-1]
+    return src, dst, dict(zip(engine.columns, table[2:], strict=True))
+
+
+def count_ends(engine: Engine, src: U32, dst: U32, counts: U32) -> None:
+    """Add up how many ends of the edges are at each vertex; a loop has both at one."""
+    for ends in (src, dst):
+        engine.each(_count, ends, counts, length=len(ends))
+
+
+@kernel
+def _members(begin, end, chosen, member):  # type: ignore[no-untyped-def]
+    """The members in a range."""
+    count = np.uint64(0)
+    for v in range(np.uint64(begin), np.uint64(end)):
+        if member[v]:
+            chosen[count] = v
+            count += np.uint64(1)
+    return count
+
+
+@kernel
+def _count(begin, end, ends, counts):  # type: ignore[no-untyped-def]
+    for k in range(np.uint64(begin), np.uint64(end)):
+        atomic_add(counts, ends[k], np.uint32(1))
+
+
+@kernel
+def _gather(first, offsets, neighbours, vertices, near, far, undirected, here, there, where):  # type: ignore[no-untyped-def]
+    """Count the edges that lead to ``far`` vertices, and write their ends and their places in the
+    block to arrays that are not empty. Of an undirected edge that the other end finds, too, the
+    smaller end is the one to write it.
+    """
+    begin, one = np.uint64(first), np.uint64(1)
+    count = np.uint64(0)
+    for i in range(np.uint64(len(vertices))):
+        u = np.uint64(vertices[i])
+        edge, end = np.uint64(offsets[u - begin]), np.uint64(offsets[u - begin + one])
+        back = undirected and far[u] != 0
+        while edge < end:
+            v = np.uint64(neighbours[edge])
+            if far[v] and not (back and v < u and near[v]):
+                if len(here) > 0:
+                    here[count] = u
+                    there[count] = v
+                if len(where) > 0:
+                    where[count] = edge
+                count += one
+            edge += one
+    return count
