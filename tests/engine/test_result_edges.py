@@ -41,6 +41,14 @@ def test_a_table_of_edges_in_the_order_of_ids(*, directed: bool, strings: bool) 
     assert found.edges is found
 
 
+def test_columns_called_like_the_ends() -> None:
+    graph = some_graph(directed=True, strings=False)
+    one, two = np.array([0], np.uint32), np.array([1], np.uint32)
+    found = edge_table(graph, one, two, {"src": np.array([7.0]), "dst": np.array([8.0])})
+    assert (found.src_.tolist(), found.dst_.tolist()) == ([7.0], [8.0])
+    assert found.src.tolist() != [7.0]
+
+
 def test_edges_go_to_files(tmp_path: Path) -> None:
     graph = some_graph(directed=True, strings=True)
     none = np.empty(0, np.uint32)

@@ -23,7 +23,7 @@ def edge_table(
     **facts: Any,
 ) -> Result:
     """Edges that are given by vertex numbers, in ascending order of ids; of an undirected graph
-    from the smaller id to the larger. ``name`` says which column is the values of the table, whose
+    from the smaller id to the larger. Columns called like the ends get an underscore. ``name`` says which column is the values of the table, whose
     edges are the table itself.
     """
     ranks = Namer(ids_of(graph), graph.vid_of_rank).ranks
@@ -40,9 +40,13 @@ def edge_table(
         key.sort()
     begin, end = key >> np.uint64(32), key & np.uint64(0xFFFFFFFF)
     take = ids_of(graph).take
-    found = {"dst": take(end), **{each: array[order] for each, array in columns.items()}}
+    found = {"dst": take(end), **{_free(each): array[order] for each, array in columns.items()}}
     made: Result = Result.table(
         name, take(begin), found.pop(name), id_name="src", columns=found,
         edges=lambda: made, **facts,
     )  # fmt: skip
     return made
+
+
+def _free(name: str) -> str:
+    return f"{name}_" if name in ("src", "dst") else name

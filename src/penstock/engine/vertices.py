@@ -60,8 +60,8 @@ def by_vid(graph: Graph, values: Any, name: str, missing: float, dtype: DTypeLik
 
 
 def in_id_order(graph: Graph, vids: U32) -> tuple[Array, Array]:
-    """Some vertices (each once) in ascending order of ids: the ranks of the ids, and the places that
-    the vertices have among those given.
+    """Some vertices (each once) in ascending order of ids: the ranks of the ids, and the places
+    that the vertices have among those given.
     """
     order = graph.vid_of_rank
     places = np.argsort(vids)
@@ -105,7 +105,7 @@ def _like_ids(graph: Graph, vertices: Any) -> Array | None:
     dtype = graph.ids.dtype
     if graph.num_vertices == 0:
         return None
-    if dtype == object:
+    if dtype.kind == "O":
         given = np.asarray(vertices, object)
         return given if all(isinstance(each, str) for each in given) else None
     given = np.asarray(vertices)
