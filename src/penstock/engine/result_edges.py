@@ -23,8 +23,8 @@ def edge_table(
     **facts: Any,
 ) -> Result:
     """Edges that are given by vertex numbers, in ascending order of ids; of an undirected graph
-    from the smaller id to the larger. Columns called like the ends get an underscore. ``name`` says which column is the values of the table, whose
-    edges are the table itself.
+    from the smaller id to the larger. Columns called like the ends get an underscore. ``name`` says
+    which column is the values of the table, whose edges are the table itself.
     """
     ranks = Namer(ids_of(graph), graph.vid_of_rank).ranks
     begin, end = ranks(src), ranks(dst)
