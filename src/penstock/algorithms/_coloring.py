@@ -1,0 +1,316 @@
+"""Greedy colouring: vertices in an order take the smallest colour that no neighbour has yet.
+
+One thread colours, in one compiled loop: a vertex has to wait for all neighbours before it, which
+makes long chains of the dense part of a graph, and what is to be done for an edge is one look at a
+colour. On a stream, the next vertices of the order are a *window*: their lists are read, by all
+threads, and what is known of them then is kept, a bit for each colour that a neighbour from an
+earlier window has, and the neighbours before it in the same window. They are coloured from that. So
+the pages are read once for each window, and once in all if the order is that of the pages.
+
+``colours[v]`` is -1 until v has a colour, and -2 - i for vertex i of the window; who has a colour
+comes before.
+
+How many edges a window has inside is guessed; if there is no room for some of them, it ends before
+the first vertex that has one of those.
+
+Repeating: a window may be repeated once its vertices are -1 again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.algorithms._whole_lists import degrees_of
+from penstock.engine.engine import Engine
+from penstock.engine.recovery import Recovery
+from penstock.jit import atomic_add, compare_and_swap, inlined, kernel
+from penstock.store.graph import Graph
+from penstock.stream.lists import ResidentLists
+from penstock.types import I64, U32, VID
+
+I32 = NDArray[np.int32]
+
+#: Bytes of state for each vertex: colours (degrees, on the way to an order), an order ...
+STATE_BYTES = 8
+#: ... and what is known of the vertices of a window, the more the better.
+WINDOW_BYTES = (16, 8, 4, 2)
+#: Words for each vertex of a window, besides bits and neighbours: its number, where its bits and
+#: its neighbours begin, and some on the way.
+VERTEX_WORDS = 8
+#: Parts of lists that a window has room for, besides one for each vertex.
+SOME_PARTS = 256
+#: Instead of where its neighbours begin: there are none; there was no room for some.
+NONE, LOST = 0xFFFFFFFF, 0xFFFFFFFE
+#: Vertices that are coloured in a step, in memory.
+STEP_VERTICES = 1 << 22
+
+
+def max_degree(graph: Graph) -> int:
+    """No vertex has more neighbours, in all directions together."""
+    return sum(stats.max_degree for stats in graph.catalog.directions.values())
+
+
+def window_words(graph: Graph, window_bytes: int) -> int:
+    """The words that a window may take, at least those of a vertex."""
+    least = max_degree(graph) // 32 + 2 * (SOME_PARTS + VERTEX_WORDS)
+    return min(max(window_bytes * graph.num_vertices // 4, least, 1 << 12), LOST)
+
+
+def color_greedily(
+    engine: Engine, order: U32 | None, words: int, identity: dict[str, object]
+) -> I32:
+    """The colour of each vertex; on a stream with so many words for windows."""
+    n = engine.num_vertices
+    colours: I32 = engine.array("colours", np.int32, -1)
+    if order is not None:
+        engine.budget.take(order.nbytes, "order")
+    windows = None if engine.is_resident() else _Windows(engine, order, words, colours)
+    taken: U32 = np.zeros(max_degree(engine.graph) + 2 if windows is None else 0, np.uint32)
+    engine.options.progress.start("vertices", None, "windows")
+    with Recovery(engine, {"algorithm": "color", **identity}) as recovery:
+        saved = recovery.resume({"colours": colours})
+        step, begin = (0, 0) if saved is None else (saved[0], saved[1]["position"])
+        while begin < n:
+            with engine.step() as row:
+                if windows is None:
+                    end = _color_resident(engine, order, begin, colours, taken)
+                else:
+                    end = windows.color(begin)
+                row["active"] = end - begin
+            begin, step = end, step + 1
+            recovery.after(step, {"colours": colours}, {"position": begin})
+    return colours
+
+
+def _color_resident(engine: Engine, order: U32 | None, begin: int, colours: I32, taken: U32) -> int:
+    """Colour some vertices over lists in memory; where they end in the order."""
+    graph, n = engine.graph, engine.num_vertices
+    blocks = []
+    for direction in (engine.directions[0], engine.directions[-1]):
+        lists = engine.lists(direction)
+        assert isinstance(lists, ResidentLists)
+        blocks += [lists.block.offsets, lists.block.neighbours]
+    end = min(begin + STEP_VERTICES, n)
+    vertices = np.arange(begin, end, dtype=VID) if order is None else order[begin:end]
+    in_order = order is None and graph.catalog.neighbour_order == "id"
+    with engine.metrics.timed("kernel", 0):
+        edges = _color(vertices, *blocks, len(engine.directions), in_order, begin, colours, taken)
+    engine.metrics.per_stream[0].edges_traversed += edges
+    return end
+
+
+@dataclass(slots=True)
+class _Windows:
+    """Windows of an order, one after the other."""
+
+    engine: Engine
+    order: U32 | None
+    words: int
+    colours: I32
+    #: Edges inside windows, over as many as there would be if all ends met at random.
+    density: float = 1.0
+    #: How many those would be in this window.
+    expected: float = 1.0
+
+    #: Whether the neighbours that come before a vertex are at the beginning of its list.
+    in_order: bool = False
+
+    def __post_init__(self) -> None:
+        self.engine.budget.take(4 * self.words, "window")
+        neighbour_order = self.engine.graph.catalog.neighbour_order
+        self.in_order = self.order is None and neighbour_order == "id"
+
+    def color(self, begin: int) -> int:
+        """Colour the next window; where it ends in the order."""
+        window, vertices, bits = self._choose(begin)
+        known: U32 = np.zeros(self.words - VERTEX_WORDS * len(window), np.uint32)
+        heads: U32 = np.full(len(window), NONE, np.uint32)
+        cursor: I64 = np.array([bits[-1]], np.int64)
+        for direction in self.engine.graph.directions:
+            self.engine.traverse(
+                vertices,
+                _learn,
+                self.colours,
+                self.in_order,
+                bits,
+                known,
+                heads,
+                cursor,
+                direction=direction,
+            )
+        # What there was no room for is counted, too.
+        self.density = max(1.25 * int(cursor[0] - bits[-1]) / self.expected, 0.1)
+        with self.engine.metrics.timed("kernel", 0):
+            return begin + int(_color_window(window, self.colours, bits, known, heads))
+
+    def _choose(self, begin: int) -> tuple[U32, U32, I64]:
+        """The vertices of the next window, in order and ascending; where the bits of each begin."""
+        engine, graph, colours = self.engine, self.engine.graph, self.colours
+        end = min(begin + max(self.words // VERTEX_WORDS, 1), engine.num_vertices)
+        window = np.arange(begin, end, dtype=VID) if self.order is None else self.order[begin:end]
+        colours[window] = np.arange(-2, -2 - len(window), -1, dtype=np.int32)
+        vertices = window if self.order is None else np.sort(window)
+        places = -2 - colours[vertices]
+        degrees: U32 = np.zeros(len(window), np.uint32)
+        for direction in graph.directions:
+            degrees[places] += degrees_of(graph, direction, vertices)
+        bits: I64 = np.zeros(len(window) + 1, np.int64)
+        meeting = 0.25 / max(graph.num_edges, 1)
+        fits = int(_fit(degrees, bits, meeting * self.density, len(graph.directions), self.words))
+        if self.order is None and begin + fits < engine.num_vertices:
+            # Up to where a page begins, so that none is read twice.
+            firsts = graph.page_table(graph.directions[0])["first_vid"].astype(np.int64)
+            last = int(firsts[np.searchsorted(firsts, begin + fits, side="right") - 1])
+            fits = last - begin if last > begin else fits
+        self.expected = meeting * float(degrees[:fits].sum(dtype=np.int64)) ** 2 + 1
+        colours[window[fits:]] = -1
+        return window[:fits], vertices[places < fits], bits[: fits + 1]
+
+
+@kernel
+def _color(  # type: ignore[no-untyped-def]
+    vertices, offsets, neighbours, in_offsets, in_neighbours, sides, in_order, number,
+    colours, taken,
+):  # fmt: skip
+    """Colour vertices one after the other; how many edges were looked at. ``taken`` holds for each
+    colour the number of the last vertex that could not have it; the first one here is ``number``.
+    """
+    one, edges = np.uint64(1), np.uint64(0)
+    for i in range(np.uint64(len(vertices))):
+        v, place = vertices[i], np.uint64(vertices[i])
+        mine = np.uint32(np.uint64(number) + i + one)
+        edge, end = np.uint64(offsets[place]), np.uint64(offsets[place + one])
+        edges -= edge
+        while edge < end:
+            u = neighbours[edge]
+            if in_order and u > v:
+                break
+            if colours[u] >= 0:
+                taken[colours[u]] = mine
+            edge += one
+        edges += edge
+        if sides == 2:
+            edge, end = np.uint64(in_offsets[place]), np.uint64(in_offsets[place + one])
+            edges -= edge
+            while edge < end:
+                u = in_neighbours[edge]
+                if in_order and u > v:
+                    break
+                if colours[u] >= 0:
+                    taken[colours[u]] = mine
+                edge += one
+            edges += edge
+        colour = np.uint64(0)
+        while taken[colour] == mine:
+            colour += one
+        colours[v] = np.int32(colour)
+    return np.int64(edges)
+
+
+@kernel
+def _fit(degrees, bits, meeting, sides, words):  # type: ignore[no-untyped-def]
+    """How many vertices, of these degrees, a window has room for, and where their bits begin. Of
+    the pairs of their ends, a share are expected to be ``meeting`` in an edge.
+    """
+    ends = 0.0
+    for i in range(len(degrees)):
+        ends += degrees[i]
+        bits[i + 1] = bits[i] + np.int64(degrees[i] // np.uint32(32)) + 1
+        inside = np.int64(min(ends, ends * ends * meeting))
+        # Each list, and each part of one in a page, has two words of its own.
+        inside += 2 * (sides * (i + 1) + SOME_PARTS)
+        if i > 0 and bits[i + 1] + inside + VERTEX_WORDS * (i + 1) > words:
+            return i
+    return len(degrees)
+
+
+@inlined
+def _set_bit(known, at, bit):  # type: ignore[no-untyped-def]
+    """Set a bit beside other threads, which may be at other parts of the same list."""
+    mask = np.uint32(1) << np.uint32(bit)
+    before = known[at]
+    while before & mask == 0:
+        seen = compare_and_swap(known, at, before, np.uint32(before | mask))
+        if seen == before:
+            return
+        before = seen
+
+
+@kernel
+def _learn(block, vertices, found, colours, in_order, bits, known, heads, cursor):  # type: ignore[no-untyped-def]
+    """Keep of the lists of vertices in the window what their colours depend on: which colours
+    neighbours have, and who is before them in the window. The latter are behind the bits, as chains
+    of parts: the next one, the length, the neighbours.
+    """
+    offsets, neighbours = block.offsets, block.neighbours
+    first, one = np.uint64(block.first), np.uint64(1)
+    for i in range(np.uint64(len(vertices))):
+        v = np.uint64(vertices[i])
+        mine = colours[v]
+        place = np.uint64(-2 - mine)
+        low = np.uint64(bits[place])
+        most = (np.uint64(bits[place + one]) - low) << np.uint64(5)
+        count = np.uint64(0)
+        edge, end = np.uint64(offsets[v - first]), np.uint64(offsets[v - first + one])
+        while edge < end:
+            u = neighbours[edge]
+            if in_order and u > v:
+                break
+            colour = colours[u]
+            if colour >= 0:
+                if np.uint64(colour) < most:
+                    _set_bit(known, low + (np.uint64(colour) >> np.uint64(5)), colour & 31)
+            elif colour < -1 and colour > mine:
+                found[count] = u
+                count += one
+            edge += one
+        if count == 0:
+            continue
+        start = np.uint64(atomic_add(cursor, 0, np.int64(count) + 2))
+        fits = start + count + np.uint64(2) <= np.uint64(len(known))
+        if fits:
+            known[start + one] = count
+            for k in range(count):
+                known[start + np.uint64(2) + k] = found[k]
+        behind = heads[place]
+        while behind != LOST:
+            if fits:
+                known[start] = behind
+            seen = compare_and_swap(heads, place, behind, np.uint32(start if fits else LOST))
+            if seen == behind:
+                break
+            behind = seen
+    return 0
+
+
+@kernel
+def _color_window(window, colours, bits, known, heads):  # type: ignore[no-untyped-def]
+    """Colour vertices of the window from what is known of them, up to the first of which that is
+    not enough; how many.
+    """
+    one, done = np.uint64(1), np.uint64(0)
+    while done < np.uint64(len(window)) and heads[done] != LOST:
+        low, end = np.uint64(bits[done]), np.uint64(bits[done + one])
+        part = heads[done]
+        while part != NONE:
+            begin = np.uint64(part) + np.uint64(2)
+            for k in range(begin, begin + np.uint64(known[np.uint64(part) + one])):
+                colour = np.uint64(colours[known[k]])
+                at = low + (colour >> np.uint64(5))
+                if at < end:
+                    known[at] |= np.uint32(1) << np.uint32(colour & np.uint64(31))
+            part = known[part]
+        at = low
+        while known[at] == 0xFFFFFFFF:
+            at += one
+        colour = (at - low) << np.uint64(5)
+        while (known[at] >> np.uint32(colour & np.uint64(31))) & np.uint32(1):
+            colour += one
+        colours[window[done]] = np.int32(colour)
+        done += one
+    for k in range(done, np.uint64(len(window))):
+        colours[window[k]] = -1
+    return done
