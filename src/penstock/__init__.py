@@ -13,13 +13,37 @@ from typing import TYPE_CHECKING, Any
 from penstock.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from penstock.algorithms.betweenness import betweenness as betweenness
     from penstock.algorithms.bfs import bfs as bfs
+    from penstock.algorithms.circuit import circuit as circuit
+    from penstock.algorithms.closeness import closeness as closeness
+    from penstock.algorithms.clustering import clustering as clustering
+    from penstock.algorithms.color import color as color
     from penstock.algorithms.connected_components import (
         connected_components as connected_components,
     )
+    from penstock.algorithms.core_number import core_number as core_number
+    from penstock.algorithms.cross_edges import cross_edges as cross_edges
     from penstock.algorithms.degree_distribution import degree_distribution as degree_distribution
+    from penstock.algorithms.edge_betweenness import edge_betweenness as edge_betweenness
+    from penstock.algorithms.egonet import egonet as egonet
+    from penstock.algorithms.heat import heat as heat
+    from penstock.algorithms.induced_subgraph import induced_subgraph as induced_subgraph
+    from penstock.algorithms.k_core import k_core as k_core
+    from penstock.algorithms.k_hop import k_hop as k_hop
+    from penstock.algorithms.label_propagation import label_propagation as label_propagation
+    from penstock.algorithms.minimum_spanning_forest import (
+        minimum_spanning_forest as minimum_spanning_forest,
+    )
+    from penstock.algorithms.neural_network import neural_network as neural_network
     from penstock.algorithms.pagerank import pagerank as pagerank
+    from penstock.algorithms.radius import radius as radius
+    from penstock.algorithms.rwr import rwr as rwr
     from penstock.algorithms.sssp import sssp as sssp
+    from penstock.algorithms.strongly_connected_components import (
+        strongly_connected_components as strongly_connected_components,
+    )
+    from penstock.algorithms.triangles import triangles as triangles
     from penstock.engine.result import Result as Result
     from penstock.engine.run import run as run
     from penstock.errors import PenstockError as PenstockError
@@ -33,7 +57,33 @@ if TYPE_CHECKING:
     from penstock.program import Program as Program
     from penstock.store.graph import Graph as Graph
 
-_ALGORITHMS = ("bfs", "connected_components", "degree_distribution", "pagerank", "sssp")
+_ALGORITHMS = (
+    "betweenness",
+    "bfs",
+    "circuit",
+    "closeness",
+    "clustering",
+    "color",
+    "connected_components",
+    "core_number",
+    "cross_edges",
+    "degree_distribution",
+    "edge_betweenness",
+    "egonet",
+    "heat",
+    "induced_subgraph",
+    "k_core",
+    "k_hop",
+    "label_propagation",
+    "minimum_spanning_forest",
+    "neural_network",
+    "pagerank",
+    "radius",
+    "rwr",
+    "sssp",
+    "strongly_connected_components",
+    "triangles",
+)
 # Where each public name lives. They are imported when first used: `import penstock` is light.
 _HOMES = {
     **{name: f"penstock.algorithms.{name}" for name in _ALGORITHMS},
@@ -51,9 +101,12 @@ _HOMES = {
     "Result": "penstock.engine.result",
 }
 __all__ = [
-    "Graph", "PenstockError", "Program", "Result", "bfs", "build", "connected_components",
-    "degree_distribution", "edge_vertex", "export", "from_edges", "generate", "gimv", "open",
-    "pagerank", "run", "sssp",
+    "Graph", "PenstockError", "Program", "Result", "betweenness", "bfs", "build", "circuit",
+    "closeness", "clustering", "color", "connected_components", "core_number", "cross_edges",
+    "degree_distribution", "edge_betweenness", "edge_vertex", "egonet", "export", "from_edges",
+    "generate", "gimv", "heat", "induced_subgraph", "k_core", "k_hop", "label_propagation",
+    "minimum_spanning_forest", "neural_network", "open", "pagerank", "radius", "run", "rwr",
+    "sssp", "strongly_connected_components", "triangles",
 ]  # fmt: skip
 
 

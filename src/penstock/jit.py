@@ -98,6 +98,27 @@ def _compare_and_swap(typingctx, array, index, expected, value):  # type: ignore
 compare_and_swap: Any = _compare_and_swap
 
 
+@intrinsic
+def _prefetch(typingctx, array, index):  # type: ignore[no-untyped-def]
+    """Begin to bring ``array[index]`` into the cache. It looks at no bound."""
+    signature = nbtypes.void(array, nbtypes.intp)
+
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        view = context.make_array(sig.args[0])(context, builder, args[0])
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        pointer = builder.bitcast(builder.gep(view.data, [args[1]]), byte)
+        kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+        # For reading, to all levels, of data.
+        builder.call(prefetch, [pointer, word(0), word(3), word(1)])
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+prefetch: Any = _prefetch
+
+
 def _loader(bits: int) -> Any:
     """An intrinsic ``load(page, at)``: the number that begins at byte ``at`` of an array of bytes,
     at any alignment. It looks at no bound.

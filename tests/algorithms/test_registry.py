@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import inspect
 import re
 from pathlib import Path
@@ -32,6 +33,15 @@ def test_it_is_documented(name):
     assert len(module.__doc__.strip().splitlines()) >= 4
     page = (Path(__file__).parents[2] / "docs" / "running.md").read_text()
     assert f"| `{name}` |" in page
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_example_is_true(name):
+    found = algorithms.find(name)
+    examples = doctest.DocTestParser().get_doctest(found.__doc__, {}, name, None, None)
+    assert examples.examples
+    outcome = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(examples)
+    assert outcome.failed == 0
 
 
 @pytest.mark.parametrize("name", NAMES)

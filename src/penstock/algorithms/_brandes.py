@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.algorithms._levels import search_levels
+from penstock.algorithms._sources import all_or_some, source_identity
 from penstock.algorithms.sssp import shortest_distances
 from penstock.engine.algorithm import Cost
 from penstock.engine.engine import Engine
@@ -255,8 +256,8 @@ def _release(block, vertices, found, distances, waiting):  # type: ignore[no-unt
 def add_up(
     engine: Engine,
     totals: F64,
-    sources: list[int],
-    step: Callable[[list[int]], tuple[int, dict[str, Any]]],
+    sources: U32,
+    step: Callable[[U32], tuple[int, dict[str, Any]]],
     **identity: Any,
 ) -> None:
     """Go through the sources: ``step`` takes some from the beginning of a list, adds what they come
@@ -265,7 +266,7 @@ def add_up(
     progress = engine.options.progress
     progress.start("sources", len(sources), "sources")
     arrays = {"totals": totals}
-    with Recovery(engine, {**identity, "sources": hash(tuple(sources))}) as recovery:
+    with Recovery(engine, {**identity, **source_identity(sources)}) as recovery:
         saved = recovery.resume(arrays)
         done = 0 if saved is None else saved[0]
         while done < len(sources):
@@ -277,22 +278,14 @@ def add_up(
             recovery.after(done, arrays, {})
 
 
-def choose_sources(graph: Graph, k: int | None, seed: int, sources: Any) -> tuple[list[int], bool]:
-    """The vertex numbers of the sources, and whether they are only some of all. Samples depend on
-    the ids and the seed, not on how the graph is stored.
-    """
-    n = graph.num_vertices
-    if sources is not None:
-        if k is not None:
-            raise OptionError("k, sources: give one of them")
-        return vids_of(graph, sources, "sources").tolist(), True
-    if k is None or k == n:
-        return list(range(n)), False
-    if not 0 < k <= n:
-        raise OptionError(f"k: expected a number from 1 to {n:,} (the vertices), got {k}")
-    ranks = np.sort(np.random.default_rng(seed).choice(n, k, replace=False))
-    order = graph.vid_of_rank
-    return (ranks if order is None else order[ranks]).tolist(), True
+def choose_sources(graph: Graph, k: int | None, seed: int, sources: Any) -> tuple[U32, bool]:
+    """The vertex numbers of the sources, and whether they are only some of all."""
+    if sources is None:
+        found = all_or_some(graph, k, seed)
+        return found, len(found) < graph.num_vertices
+    if k is not None:
+        raise OptionError("k, sources: give one of them")
+    return vids_of(graph, sources, "sources"), True
 
 
 def scale_of(graph: Graph, sources: int, *, normalized: bool, endpoints: bool) -> float:

@@ -7,14 +7,12 @@ whatever the number of threads, and what they come to is added up in their order
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from penstock.engine.engine import Engine
 from penstock.jit import kernel
 from penstock.stream.lists import ResidentLists
-from penstock.types import Array
+from penstock.types import U32, Array
 
 #: Vertices and stored edges that such a graph has, together, at most.
 SMALL = 1 << 20
@@ -32,7 +30,7 @@ def is_small(engine: Engine) -> bool:
 
 
 def chunk_sums(
-    engine: Engine, sources: Sequence[int], *, of_edges: bool, extra: float
+    engine: Engine, sources: U32, *, of_edges: bool, extra: float
 ) -> tuple[int, list[Array]]:
     """Take as many sources from the beginning as are worth it at once: how many, and the sums of
     each chunk, for each vertex or for each stored edge.
@@ -46,7 +44,7 @@ def chunk_sums(
 
     def work(stream: int, first: int) -> Array:
         sums = np.zeros(length)
-        part = np.array(sources[first : first + CHUNK], np.uint32)
+        part = sources[first : first + CHUNK]
         with engine.metrics.timed("kernel", stream):
             edges = _sweep(block.offsets, block.neighbours, part, sums, extra, of_edges)
         engine.metrics.per_stream[stream].edges_traversed += int(edges)

@@ -9,7 +9,8 @@ import numpy as np
 
 from penstock.engine.algorithm import Task
 from penstock.errors import OptionError
-from penstock.types import U32
+from penstock.store.graph import Graph
+from penstock.types import U32, VID
 
 #: So many sources are spelled out where a checkpoint says what it is of.
 SPELLED = 16
@@ -21,6 +22,20 @@ def sources_of(task: Task, source: Any) -> U32:
     if len(found) == 0:
         raise OptionError("source: expected a vertex or several, got none")
     return found
+
+
+def all_or_some(graph: Graph, k: int | None, seed: int) -> U32:
+    """All vertices, or ``k`` at random, ascending. Which ones depends on the ids and the seed, not
+    on how the graph is stored.
+    """
+    n = graph.num_vertices
+    if k is None:
+        return np.arange(n, dtype=VID)
+    if not 1 <= k <= n:
+        raise OptionError(f"k: expected a number from 1 to {n:,} (the vertices), got {k}")
+    ranks = np.random.default_rng(seed).choice(n, k, replace=False)
+    order = graph.vid_of_rank
+    return np.sort((ranks if order is None else order[ranks]).astype(VID))
 
 
 def source_identity(sources: U32) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def _cost(
     return search_cost(graph, k, sources, weight=weight, vertex_bytes=8)
 
 
-def _add_up(engine: Engine, sources: list[int], *, weighted: bool, endpoints: bool) -> F64:
+def _add_up(engine: Engine, sources: U32, *, weighted: bool, endpoints: bool) -> F64:
     """The sum of the dependencies of all sources on each vertex."""
     totals: F64 = engine.array("totals", np.float64, 0)
     extra = 1.0 if endpoints else 0.0
@@ -65,7 +65,7 @@ def _add_up(engine: Engine, sources: list[int], *, weighted: bool, endpoints: bo
         args = (vertices, sums, sweeps.paths, totals, extra)
         engine.each(_add, *args, length=len(vertices))
 
-    def step(left: list[int]) -> tuple[int, dict[str, Any]]:
+    def step(left: U32) -> tuple[int, dict[str, Any]]:
         if sweeps is None:
             count, parts = chunk_sums(engine, left, of_edges=False, extra=extra)
             for part in parts:
@@ -88,7 +88,7 @@ def _add(begin, end, vertices, sums, paths, totals, extra):  # type: ignore[no-u
 
 
 def _scale(
-    graph: Graph, totals: F64, sources: list[int], *, some: bool, normalized: bool, endpoints: bool
+    graph: Graph, totals: F64, sources: U32, *, some: bool, normalized: bool, endpoints: bool
 ) -> None:
     """Sums become centralities. No path counts that begins at the vertex itself: one that is a
     source has one source less to be scaled by.

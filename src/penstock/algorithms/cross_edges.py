@@ -80,7 +80,7 @@ def _side(graph: Graph, a: U32, b: U32) -> tuple[Direction, bool]:
     return min(sides, key=edges)
 
 
-@algorithm(cost=_cost, verify=verify)
+@algorithm(cost=_cost, verify=verify, finds_edges=True)
 def cross_edges(task: Task, a: Vertices, b: Vertices) -> Result:
     """The edges from one set of vertices to another.
 

@@ -49,7 +49,7 @@ def _cost(
     return search_cost(graph, k, sources, weight=weight, vertex_bytes=0, more_bytes=8 * stored)
 
 
-def _add_up(engine: Engine, sources: list[int], *, weighted: bool) -> F64:
+def _add_up(engine: Engine, sources: U32, *, weighted: bool) -> F64:
     """What all sources together send along each stored edge."""
     graph = engine.graph
     totals: F64 = np.zeros(graph.catalog.directions[graph.stored("out")].num_edges)
@@ -57,7 +57,7 @@ def _add_up(engine: Engine, sources: list[int], *, weighted: bool) -> F64:
     whole = not weighted and is_small(engine)
     sweeps = None if whole else Sweeps(engine, weighted=weighted)
 
-    def step(left: list[int]) -> tuple[int, dict[str, Any]]:
+    def step(left: U32) -> tuple[int, dict[str, Any]]:
         if sweeps is None:
             count, parts = chunk_sums(engine, left, of_edges=True, extra=0.0)
             for part in parts:

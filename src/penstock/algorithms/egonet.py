@@ -63,7 +63,7 @@ def _cost(graph: Graph, source: Vertex, radius: int, center: bool, undirected: b
     return around_cost(graph, directions, column_names(graph), min(float(radius), 2.5) + 1.0)
 
 
-@algorithm(cost=_cost, verify=verify)
+@algorithm(cost=_cost, verify=verify, finds_edges=True)
 def egonet(
     task: Task, source: Vertex, radius: int = 1, center: bool = True, undirected: bool = False
 ) -> Result:

@@ -60,7 +60,7 @@ def _cost(graph: Graph, vertices: Vertices) -> Cost:
     )  # fmt: skip
 
 
-@algorithm(cost=_cost, verify=verify)
+@algorithm(cost=_cost, verify=verify, finds_edges=True)
 def induced_subgraph(task: Task, vertices: Vertices) -> Result:
     """The edges among some vertices.
 

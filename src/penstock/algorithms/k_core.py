@@ -82,7 +82,7 @@ def _least(k: int | None) -> int | None:
     return least
 
 
-@algorithm(cost=_cost, verify=verify)
+@algorithm(cost=_cost, verify=verify, finds_edges=True)
 def k_core(task: Task, k: int | None = None) -> Result:
     """The largest part of the graph in which every vertex has at least k neighbours.
 

@@ -40,9 +40,10 @@ def pages_of(table: Array, vertices: U32) -> I64:
 
     A vertex with a run of large pages has all of them.
     """
-    begins = table["first_vid"].astype(np.int64)
+    # Of the vertices' own type: else all of them would be copied into a wider one.
+    begins = table["first_vid"].astype(vertices.dtype)
     low = np.searchsorted(vertices, begins)
-    high = np.searchsorted(vertices, begins + table["num_vertices"])
+    high = np.searchsorted(vertices, begins + table["num_vertices"].astype(vertices.dtype))
     return np.flatnonzero((low < high) & (table["num_edges"] > 0))
 
 
@@ -66,8 +67,8 @@ def visiting_order(table: Array, pages: I64, cached: Container[int]) -> list[int
 
 def slices_of(table: Array, pages: list[int], vertices: U32) -> list[U32]:
     """The vertices (ascending) whose lists, or parts of them, are in each page."""
-    begins = table["first_vid"][pages].astype(np.int64)
-    ends = begins + table["num_vertices"][pages]
+    begins = table["first_vid"][pages].astype(vertices.dtype)
+    ends = begins + table["num_vertices"][pages].astype(vertices.dtype)
     low = np.searchsorted(vertices, begins)
     high = np.searchsorted(vertices, ends)
     return [vertices[a:b] for a, b in zip(low.tolist(), high.tolist(), strict=True)]

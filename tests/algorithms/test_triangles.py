@@ -1,0 +1,236 @@
+"""Triangles against NetworkX and published counts, by their verifier, over every kind of list."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from traversal_making import SMALL, WAY_NAMES, WAYS, build, edges, stopping_after
+
+import penstock as ps
+from penstock.algorithms import _triangle_kernels, _triangles, find
+from penstock.algorithms.triangles import verify
+from penstock.errors import BudgetError, FormatError, VerificationError
+
+triangles = find("triangles")
+SHARED = Path(__file__).parents[3] / "shared" / "data" / "graphs"
+
+
+def windows(monkeypatch, room):
+    """Let runs have no more room for windows."""
+    monkeypatch.setattr(_triangles, "_whole_bytes", lambda *args: room)
+
+
+def modes(found):
+    return [row["mode"] for row in found.iterations]
+
+
+@settings(max_examples=40)
+@given(SMALL, st.booleans(), st.booleans(), st.sampled_from(["degree", "none"]), st.booleans())
+def test_equals_networkx(shape, directed, load, order, keep):
+    n, pairs = shape
+    src, dst = np.array(pairs, int).reshape(-1, 2).T
+    graph = ps.from_edges(
+        src, dst, directed=directed, num_vertices=n, vertex_order=order,
+        duplicates="keep" if keep else "last", neighbour_order="input" if keep else "id",
+    )  # fmt: skip
+    other = nx.Graph(pairs)
+    other.add_nodes_from(range(n))
+    expected = nx.triangles(other)
+    found = triangles(graph, load=load)
+    assert found.values.tolist() == [expected[v] for v in range(n)]
+    assert found.stats["total"] == sum(expected.values()) // 3
+    verify(graph, found)
+
+
+KINDS = {
+    "directed": {},
+    "undirected": {"directed": False},
+    "both ways as given": {"vertex_order": "none", "neighbour_order": "input"},
+    "as given": {"directed": False, "vertex_order": "none", "neighbour_order": "input"},
+    "kept": {"directed": False, "duplicates": "keep", "vertex_order": "none"},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_every_way_gives_the_same(kind, tmp_path, monkeypatch):
+    src, dst = edges()
+    graph = build(tmp_path / "g", (np.tile(src, 2), np.tile(dst, 2)), num_vertices=7000, **kind)
+    assert (graph.page_table("out")["run"] > 0).any(), "no list was longer than a page"
+    first = triangles(graph, **WAYS[0])
+    verify(graph, first)
+    other = nx.Graph(zip(src.tolist(), dst.tolist(), strict=True))
+    other.remove_edges_from(nx.selfloop_edges(other))
+    expected = nx.triangles(other)
+    assert first.values.tolist() == [expected.get(v, 0) for v in range(7000)]
+    assert first.stats["total"] > 1000
+    assert modes(first) == ["measure", "inner"]
+    for way in WAYS[1:]:
+        np.testing.assert_array_equal(triangles(graph, **way).values, first.values)
+    windows(monkeypatch, 80_000)
+    for way in WAYS:
+        found = triangles(graph, **way)
+        assert modes(found).count("inner") > 2
+        assert modes(found).count("outer") > 10
+        np.testing.assert_array_equal(found.values, first.values)
+
+
+def test_one_window_takes_two_passes(tmp_path):
+    graph = build(tmp_path / "g", edges(), directed=False)
+    found = triangles(graph, load=False, cache_pages=0)
+    assert found.stats["pages_read"] == 2 * np.count_nonzero(graph.page_table("out")["num_edges"])
+
+
+def test_lists_that_are_searched():
+    # Two hubs with large numbers, as the order is that of the ids, and a vertex after them.
+    n = 500
+    spokes = np.arange(n)
+    src = np.concatenate([np.full(n, n), np.full(n, n + 1), [n], spokes[:-1], np.full(3, n + 2)])
+    dst = np.concatenate([spokes, spokes, [n + 1], spokes[1:], [3, n, n + 1]])
+    graph = ps.from_edges(src, dst, directed=False, vertex_order="none")
+    assert n > _triangle_kernels.SEARCHED * 3
+    expected = nx.triangles(nx.Graph(zip(src.tolist(), dst.tolist(), strict=True)))
+    assert triangles(graph).values.tolist() == [expected[v] for v in range(n + 3)]
+    assert expected[n + 2] == 3
+
+
+@pytest.mark.parametrize("order", ["degree", "none"])
+def test_rows_of_bits(order, monkeypatch):
+    src, dst = np.random.default_rng(6).integers(0, 700, (2, 20_000))
+    graph = ps.from_edges(src, dst, directed=False, vertex_order=order)
+    other = nx.Graph(zip(src.tolist(), dst.tolist(), strict=True))
+    other.remove_edges_from(nx.selfloop_edges(other))
+    expected = nx.triangles(other)
+    rows = _triangles.row_bytes(700)
+    assert rows == 8 * sum((v // 64 + 1) for v in range(704))
+    whole = triangles(graph)
+    assert modes(whole).count("inner") == 1
+    monkeypatch.setattr(_triangles, "ROW_SHARE", 0.7)
+    for room in (30_000, 15_000 + rows):  # for some vertices, for all
+        windows(monkeypatch, room)
+        found = triangles(graph)
+        assert modes(found).count("inner") > 3
+        np.testing.assert_array_equal(found.values, whole.values)
+    assert whole.values.tolist() == [expected[v] for v in range(700)]
+
+
+def test_ids_of_the_user():
+    graph = ps.from_edges(["b", "d", "e", "d"], ["d", "e", "b", "a"])
+    found = triangles(graph)
+    assert found.ids.tolist() == ["a", "b", "d", "e"]
+    assert found.values.tolist() == [0, 1, 1, 1]
+    verify(graph, found)
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_next_to_nothing(directed):
+    for n in (0, 1, 2):
+        graph = ps.from_edges([], [], directed=directed, num_vertices=n)
+        found = triangles(graph)
+        assert found.values.tolist() == [0] * n
+        assert found.stats["total"] == 0
+        verify(graph, found)
+    loop = ps.from_edges([0], [0], directed=directed, num_vertices=1)
+    assert triangles(loop).values.tolist() == [0]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=WAY_NAMES)
+@pytest.mark.parametrize("directed", [True, False])
+def test_duplicates_reverses_and_loops_do_no_harm(way, directed):
+    src, dst = np.tile([0, 1, 2, 2, 1, 3], 50), np.tile([1, 2, 0, 2, 0, 0], 50)
+    graph = ps.from_edges(src, dst, duplicates="keep", directed=directed, num_vertices=5)
+    found = triangles(graph, **way)
+    assert found.values.tolist() == [1, 1, 1, 0, 0]
+
+
+@pytest.mark.parametrize("then", [WAYS[1], WAYS[2]], ids=["in memory", "streamed"])
+def test_it_goes_on_where_it_stopped(then, tmp_path, monkeypatch):
+    graph = build(tmp_path / "g", edges(), directed=False)
+    whole = triangles(graph)
+    windows(monkeypatch, 60_000)
+    with pytest.raises(KeyboardInterrupt), stopping_after(2):
+        triangles(graph, checkpoint=tmp_path / "c", checkpoint_every=1)
+    windows(monkeypatch, 90_000)  # windows need not be the same
+    every = modes(triangles(graph, **then)).count("inner")
+    rest = triangles(graph, checkpoint=tmp_path / "c", resume=True, **then)
+    assert 0 < modes(rest).count("inner") < every
+    np.testing.assert_array_equal(rest.values, whole.values)
+    assert rest.stats["total"] == whole.stats["total"]
+
+
+def test_a_small_budget(tmp_path):
+    graph = ps.generate(
+        "rmat", tmp_path / "g", scale=17, edge_factor=24, directed=False, page_size="64KiB"
+    )
+    whole = triangles(graph)
+    assert whole.stats["resident"]
+    small = triangles(graph, memory="17MB")
+    assert not small.stats["resident"]
+    assert small.stats["planned_memory"] <= 17_000_000
+    assert modes(small).count("inner") > 1
+    np.testing.assert_array_equal(small.values, whole.values)
+
+
+def test_a_list_that_has_no_room(tmp_path, monkeypatch):
+    spokes = np.arange(2000)
+    graph = ps.from_edges(np.full(2000, 2000), spokes, directed=False, vertex_order="none")
+    windows(monkeypatch, 10_000)
+    with pytest.raises(BudgetError, match=r"longest of which takes 8\.0 kB.*would do"):
+        triangles(graph)
+
+
+def test_one_direction_is_not_enough(tmp_path):
+    arrays = (np.array([0, 1, 2]), np.array([1, 2, 0]))
+    for there, missing in (("out", "in"), ("in", "out")):
+        graph = build(tmp_path / there, arrays, directions=there)
+        with pytest.raises(FormatError, match=f"without its {missing}-lists.*both"):
+            triangles(graph)
+
+
+@pytest.mark.parametrize(
+    ("places", "step"), [([0], 3), ([0, 1], 1), ([3, 0, 1], 1), ([3, 3, 3], -1)], ids=str
+)
+def test_the_verifier_notices(places, step):
+    # 0 - 1 - 2 is a triangle, and 3 hangs on 0.
+    graph = ps.from_edges([0, 1, 2, 0], [1, 2, 0, 3], directed=False)
+    found = triangles(graph)
+    verify(graph, found)
+    for place in places:
+        found.values[place] += step
+    with pytest.raises(VerificationError, match="triangles"):
+        verify(graph, found)
+
+
+def test_the_verifier_notices_a_wrong_total():
+    graph = ps.from_edges([0, 1, 2], [1, 2, 0], directed=False)
+    found = triangles(graph)
+    found.stats["total"] = 2
+    with pytest.raises(VerificationError, match=r"triangles: .*three times"):
+        verify(graph, found)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="no ../shared/data beside the project")
+@pytest.mark.parametrize(
+    ("name", "skipped", "directed", "total"),
+    [
+        ("wiki-Vote.txt", 0, True, 608_389),
+        ("facebook_combined.txt", 1, False, 1_612_010),
+        ("email-Enron.txt", 1, False, 727_044),
+    ],
+)
+def test_published_counts(name, skipped, directed, total):
+    src, dst = np.loadtxt(SHARED / name, np.int64, skiprows=skipped).T
+    graph = ps.from_edges(src, dst, directed=directed)
+    for load in (True, False):
+        assert triangles(graph, load=load).stats["total"] == total
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="no ../shared/data beside the project")
+def test_a_published_count_of_names(tmp_path):
+    source = str(SHARED / "debian-bookworm-depends.tsv")
+    graph = ps.build(source, tmp_path / "g.penstock", ids="string")
+    assert triangles(graph).stats["total"] == 412_584
