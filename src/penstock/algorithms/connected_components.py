@@ -106,7 +106,9 @@ def _largest(labels: U32) -> tuple[int, float]:
 
 
 def smallest_ids(graph: Graph, labels: U32) -> U32:
-    """Labels that are any vertex of the component, turned into its vertex of the smallest id."""
+    """Labels that are the smallest vertex number of each component (or any, where the ids are in
+    another order), turned into its vertex of the smallest id.
+    """
     order = graph.vid_of_rank
     if order is None:
         return labels

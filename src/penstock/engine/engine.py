@@ -22,6 +22,7 @@ from penstock.engine.interrupt import Deferred
 from penstock.engine.options import RunOptions
 from penstock.engine.plan import Lists as ListBytes
 from penstock.engine.plan import Needs, Plan, make_plan
+from penstock.jit import kernel
 from penstock.memory import keep_freed
 from penstock.metrics import Metrics, clock
 from penstock.parallel import Workers
@@ -391,5 +392,13 @@ def piece_edges(piece: Piece) -> int:
     if piece.vertices is None:
         offsets = block.offsets
         return int(offsets[piece.end - block.first]) - int(offsets[piece.begin - block.first])
-    index = piece.vertices.astype(np.int64) - block.first
-    return int((block.offsets[index + 1] - block.offsets[index]).sum(dtype=np.int64))
+    return int(_count_edges(block.offsets, block.first, piece.vertices))
+
+
+@kernel
+def _count_edges(offsets, first, vertices):  # type: ignore[no-untyped-def]
+    begin, one, total = np.uint64(first), np.uint64(1), np.uint64(0)
+    for i in range(np.uint64(len(vertices))):
+        v = np.uint64(vertices[i]) - begin
+        total += np.uint64(offsets[v + one]) - np.uint64(offsets[v])
+    return total
