@@ -7,12 +7,12 @@ changes nothing, tight edges may form circles, so that these are looked at last.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from penstock.algorithms._vids import by_vid, vids_by_vid
+from penstock.algorithms._weights import weighed_edges
 from penstock.engine.vertices import vids_of
 from penstock.errors import VerificationError
 from penstock.jit import atomic_min, kernel
@@ -67,7 +67,7 @@ def verify(graph: Graph, result: Result) -> None:
     supported = np.zeros(len(parents), bool)
     supported[sources] = True
     is_tight = supported & (parents == np.arange(len(parents)))
-    for u, v, weight in _edges(graph):
+    for u, v, weight in weighed_edges(graph, graph.catalog.weight):
         longer = distances[u] + weight
         wrong = np.flatnonzero((longer < distances[v]) & (longer <= cutoff))
         if len(wrong):
@@ -90,23 +90,13 @@ def verify(graph: Graph, result: Result) -> None:
     _check_tree(parents, reached, sources)
 
 
-def _edges(graph: Graph) -> Iterator[tuple[U32, U32, Array]]:
-    """Every edge in each direction that it leads, with its weight as float64."""
-    name = graph.catalog.weight
-    for src, dst, columns in graph.iter_edges():
-        weight = np.ones(len(src)) if name is None else columns[name].astype(np.float64)
-        yield src, dst, weight
-        if not graph.directed:
-            yield dst, src, weight
-
-
 def _spread(graph: Graph, distances: Array, supported: Array) -> None:
     """A vertex has a path if a tight edge comes from one as near that has one."""
     reached = distances < np.inf
     before = -1
     while before < (now := np.count_nonzero(supported)) < np.count_nonzero(reached):
         before = int(now)
-        for u, v, weight in _edges(graph):
+        for u, v, weight in weighed_edges(graph, graph.catalog.weight):
             tight = (distances[u] + weight == distances[v]) & (distances[u] == distances[v])
             supported[v[tight & reached[v] & supported[u]]] = True
 

@@ -17,7 +17,6 @@ Pich: "Centrality estimation in large networks", Int. J. Bifurcation and Chaos 2
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from penstock.algorithms._brandes import (
 )
 from penstock.algorithms._brandes_whole import chunk_sums, is_small
 from penstock.algorithms._vids import by_vid
+from penstock.algorithms._weights import weighed_edges
 from penstock.engine.algorithm import Cost, Task, Vertices, algorithm
 from penstock.engine.engine import Engine
 from penstock.engine.result import Result
@@ -137,19 +137,12 @@ def verify(graph: Graph, result: Result) -> None:
 
 def every_edge(graph: Graph, *, weighted: bool) -> tuple[Array, Array, Array]:
     """Every edge in each direction that it leads, loops left out: both ends and a weight."""
-    name = graph.catalog.weight if weighted else None
-
-    def parts() -> Iterator[tuple[Array, Array, Array]]:
-        yield np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
-        for src, dst, columns in graph.iter_edges():
-            weight = np.ones(len(src)) if name is None else columns[name].astype(np.float64)
-            keep = src != dst
-            yield src[keep], dst[keep], weight[keep]
-            if not graph.directed:
-                yield dst[keep], src[keep], weight[keep]
-
-    src, dst, weight = (np.concatenate(each) for each in zip(*parts(), strict=True))
-    return src, dst, weight
+    column = graph.catalog.weight if weighted else None
+    none: Array = np.empty(0, np.uint32)
+    parts = [(none, none, np.empty(0)), *weighed_edges(graph, column)]
+    src, dst, weight = (np.concatenate(each) for each in zip(*parts, strict=True))
+    keep = src != dst
+    return src[keep], dst[keep], weight[keep]
 
 
 def push_paths(

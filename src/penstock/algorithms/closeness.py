@@ -28,7 +28,7 @@ Eppstein, Wang: "Fast approximation of centrality", J. Graph Algorithms and Appl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ import numpy as np
 from penstock.algorithms._multi_source import BITS, MORE_BYTES, PLANE_BYTES, Searches
 from penstock.algorithms._sources import all_or_some
 from penstock.algorithms._vids import by_vid
+from penstock.algorithms._weights import weighed_edges
 from penstock.algorithms.sssp import STATE_BYTES as SSSP_BYTES
 from penstock.algorithms.sssp import shortest_distances
 from penstock.engine.algorithm import Cost, Task, algorithm
@@ -73,7 +74,7 @@ def verify(graph: Graph, result: Result) -> None:
     pivots = all_or_some(graph, given["k"], given["seed"])
     weighted = bool(given["weight"])
     reached = np.zeros(n, bool)
-    for u, v, length in _edges(graph, weighted=weighted):
+    for u, v, length in weighed_edges(graph, graph.catalog.weight if weighted else None):
         reached[v[(u != v) & (length > 0) & (length < np.inf)]] = True
     wrong = np.flatnonzero(~(values >= 0) | (values == np.inf))
     if not weighted:
@@ -111,26 +112,20 @@ def _distances_to(graph: Graph, targets: list[int], *, weighted: bool) -> Array:
     fresh = distances == 0
     kept = None
     if graph.num_edges <= KEPT_EDGES:
-        parts = zip(*_edges(graph, weighted=weighted), strict=True)
+        parts = zip(*weighed_edges(graph, graph.catalog.weight if weighted else None), strict=True)
         kept = [tuple(np.concatenate(column) for column in parts)] if graph.num_edges else []
     while fresh.any():
         before = distances.copy()
-        for u, v, length in _edges(graph, weighted=weighted) if kept is None else kept:
+        for u, v, length in (
+            weighed_edges(graph, graph.catalog.weight if weighted else None)
+            if kept is None
+            else kept
+        ):
             for row, new in zip(distances, fresh, strict=True):
                 some = new[v]
                 np.minimum.at(row, u[some], row[v[some]] + length[some])
         fresh = distances < before
     return distances
-
-
-def _edges(graph: Graph, *, weighted: bool) -> Iterator[tuple[U32, U32, Array]]:
-    """Every edge in each direction that it leads, with its length."""
-    name = graph.catalog.weight if weighted else None
-    for src, dst, columns in graph.iter_edges():
-        length = np.ones(len(src)) if name is None else columns[name].astype(np.float64)
-        yield src, dst, length
-        if not graph.directed:
-            yield dst, src, length
 
 
 def _that_lead_on(graph: Graph, pivots: U32) -> U32:

@@ -1,102 +1,78 @@
 """PageRank: how likely a random surfer is to be at each vertex.
 
-Returns float32 ranks that add up to 1 (float64 with ``dtype``). Pull iterations of the power
-method; each vertex holds its *share*, rank / out-degree, which is what its out-neighbours gather,
-so that an edge costs one load and one addition. Sums are float64. The rank of vertices without
-out-edges is spread evenly over all, as NetworkX does. Weights play no part. After Page, Brin,
-Motwani and Winograd, 1999.
+Returns float32 ranks that add up to 1 (float64 with ``dtype``). The surfer follows edges, jumps now
+and then, and leaves vertices without out-edges for others, all as NetworkX has it: jumps lead
+anywhere or as ``personalization`` says, the rank of vertices without out-edges goes where jumps
+lead or as ``dangling`` says. Only the default for weights is another: they play no part unless
+``weight`` is set, so that a graph with weights costs no more than one without.
+
+Method, encoding of state and repeating: see ``_ranking``; the power method, one pass over the lists
+an iteration. Without the options it holds a share twice and the degree of each vertex; every option
+takes a field more. After Page, Brin, Motwani and Winograd, 1999.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from penstock.engine.algorithm import Cost, Task, algorithm
-from penstock.engine.programs import Settings
+from penstock.algorithms._ranking import Pace, Walk, distribution, verify_step, walk_ranks
+from penstock.algorithms._weights import weight_column
+from penstock.engine.algorithm import Cost, Task, VertexValues, algorithm
 from penstock.engine.result import Result
-from penstock.errors import ConvergenceError, OptionError, VerificationError
-from penstock.program import Program
+from penstock.errors import OptionError
 from penstock.store.graph import Graph
-from penstock.store.mapped import iter_parts
-
-
-def _init(vertex, p):  # type: ignore[no-untyped-def]
-    return 1.0 / p.num_vertices / max(vertex.out_degree, 1)
-
-
-def _gather(src, edge, dst):  # type: ignore[no-untyped-def]
-    return src.share
-
-
-def _apply(old, a, p):  # type: ignore[no-untyped-def]
-    # rank = (1 - alpha) / n + alpha * (sum of shares + dangling rank / n)
-    rank = (1.0 - p.alpha + p.alpha * p.dangling) / p.num_vertices + p.alpha * a
-    return rank / max(old.out_degree, 1)
-
-
-def _dangling(new, old):  # type: ignore[no-untyped-def]
-    return new.share if old.out_degree == 0 else 0.0
-
-
-def _change(new, old):  # type: ignore[no-untyped-def]
-    return abs(new.share - old.share) * max(old.out_degree, 1)
-
-
-def program(dtype: np.dtype[np.floating]) -> Program:
-    """PageRank as a vertex program."""
-    return Program(
-        state={"share": dtype},
-        init=_init,
-        gather=_gather,
-        sum="add",
-        identity=0.0,
-        apply=_apply,
-        totals={"dangling": _dangling, "change": _change},
-        name="pagerank",
-    )
 
 
 def _cost(
-    graph: Graph, alpha: float, tol: float, max_iter: int, dtype: str, mode: str, strategy: str
+    graph: Graph,
+    alpha: float,
+    tol: float,
+    max_iter: int,
+    dtype: str,
+    mode: str,
+    strategy: str,
+    personalization: object,
+    dangling: object,
+    weight: bool,
 ) -> Cost:
     passes = float(max_iter)
     if tol > 0 and 0 < alpha < 1:
         expected = np.log(max(graph.num_vertices * tol, 1e-300)) / np.log(alpha)
         passes = float(min(max(np.ceil(expected), 1), max_iter))
     width = np.dtype(dtype).itemsize
-    return Cost(2 * width + 4, ("in",), passes, gathered_bytes=width)
+    given = 2 if dangling is not None else int(personalization is not None)
+    if not weight:
+        return Cost((2 + given) * width + 4, ("in",), passes, gathered_bytes=width)
+    held = (3 + given) * width
+    columns = (weight_column(graph, "pagerank"),)
+    return Cost(held, ("in",), passes + 1, columns=columns, gathered_bytes=width, work=1.2)
+
+
+def _walk(
+    graph: Graph,
+    *,
+    alpha: float = 0.85,
+    personalization: Any = None,
+    dangling: Any = None,
+    weight: bool = False,
+    dtype: str = "float32",
+    **others: object,
+) -> Walk:
+    """What the surfer does, from the parameters."""
+
+    def spread(values: Any, name: str) -> Any:
+        return None if values is None else distribution(graph, values, name, np.dtype(dtype))
+
+    anywhere = None if dangling is None else 1.0
+    jump = spread(anywhere if personalization is None else personalization, "personalization")
+    return Walk("pagerank", alpha, weight, jump, spread(dangling, "dangling"))
 
 
 def verify(graph: Graph, result: Result) -> None:
     """One step of the power method, along out-edges in float64, must hardly change the ranks."""
-    parameters = {"alpha": 0.85, "tol": 1e-6, **result.stats["parameters"]}
-    alpha, n = parameters["alpha"], graph.num_vertices
-    order = graph.vid_of_rank
-    ranks = np.empty(n) if order is not None else result.values.astype(np.float64)
-    if order is not None:
-        ranks[order] = result.values
-    degrees = np.zeros(n, np.int64)
-    for src, dst, _ in graph.iter_edges():
-        np.add.at(degrees, src, 1)
-        if not graph.directed:
-            np.add.at(degrees, dst[src != dst], 1)
-    share = ranks / np.maximum(degrees, 1)
-    arrived = np.zeros(n)
-    for src, dst, _ in graph.iter_edges():
-        np.add.at(arrived, dst, share[src])
-        if not graph.directed:
-            np.add.at(arrived, src[src != dst], share[dst[src != dst]])
-    lost = ranks[degrees == 0].sum()
-    step = (1 - alpha) / max(n, 1) + alpha * (arrived + lost / max(n, 1))
-    change = float(np.abs(step - ranks).sum())
-    allowed = max(2 * result.stats["change"], 1e-5)
-    if n and not (change <= allowed and abs(ranks.sum() - 1) < 1e-4):
-        raise VerificationError(
-            f"pagerank: one more step changes the ranks by {change:.3g} in all (allowed "
-            f"{allowed:.3g}); they add up to {ranks.sum():.8g}"
-        )
+    verify_step(graph, result, _walk(graph, **{**result.stats["parameters"], "dtype": "float64"}))
 
 
 @algorithm(cost=_cost, verify=verify)
@@ -108,6 +84,9 @@ def pagerank(
     dtype: Literal["float32", "float64"] = "float32",
     mode: Literal["sync", "async"] = "sync",
     strategy: Literal["auto", "pull", "push"] = "auto",
+    personalization: VertexValues | None = None,
+    dangling: VertexValues | None = None,
+    weight: bool = False,
 ) -> Result:
     """PageRank: ranks that add up to 1.
 
@@ -128,6 +107,34 @@ def pagerank(
         "sync", or "async": each page's results count at once.
     strategy
         "pull" along in-edges, "push" along out-edges, or what fits the graph ("auto").
+    personalization
+        How likely each vertex is to be jumped to: a number of 0 or more for each, which need not
+        add up to 1; vertices that are left out get 0. None: all alike.
+    dangling
+        Where the rank of vertices without out-edges goes, given like ``personalization``. None: as
+        that says.
+    weight
+        Follow edges in proportion to their weights, which must not be negative. By default every
+        edge counts the same, even if it has a weight (NetworkX uses weights if there are any).
+
+    Semantics
+    ---------
+    direction
+        Rank flows from the source of an edge to its target; an undirected edge counts both ways.
+    duplicates
+        Edges that were kept twice count twice.
+    loops
+        Rank flows along a loop from a vertex to itself; an undirected loop counts once.
+    isolates
+        Without out-edges, or with weights of 0 only, a vertex is dangling: its rank is given away
+        as ``dangling`` says. Without in-edges it has what jumps bring.
+    values
+        Above or equal to 0, and 1 in all.
+    tolerance
+        NetworkX's: the ranks change by less than ``tol * n`` in all in the last iteration.
+    passes
+        1 an iteration, 1 more before with ``weight``. About ``log(n * tol) / log(alpha)``
+        iterations at most: the larger the graph, the fewer the default of ``tol`` asks for.
 
     Examples
     --------
@@ -139,30 +146,11 @@ def pagerank(
         raise OptionError(f"alpha: expected a number from 0 to 1, got {alpha}")
     if max_iter < 0 or tol < 0:
         raise OptionError(f"max_iter, tol: expected no negative numbers, got {max_iter}, {tol}")
-    graph = task.graph
-    n = graph.num_vertices
-    degrees = graph.degrees("out")
-    dangling = graph.catalog.directions[graph.stored("out")].degree_histogram[0]
-    settings = Settings(
-        params={"alpha": float(alpha), "dangling": dangling / max(n, 1)},
-        max_iter=max_iter if n else 0,
-        mode=mode,
-        strategy=strategy,
-        until=(lambda totals: totals["change"] < n * tol) if tol else None,
-    )
-    outcome = task.execute(program(np.dtype(dtype)), settings)
-    if np.isnan(outcome.totals["change"]):
-        raise ConvergenceError(
-            f"pagerank: after {outcome.iterations} iterations some ranks are not numbers (NaN)"
-        )
-    if tol and n and not outcome.converged:
-        raise ConvergenceError(
-            f"pagerank: after {max_iter} iterations the ranks still change by "
-            f"{outcome.totals['change']:.3g} (wanted {n * tol:.3g}); give a larger max_iter or "
-            "tol, or tol=0 to take the ranks as they are"
-        )
-    ranks = outcome.values.pop("share")
-    for begin, part in iter_parts(degrees):
-        ranks[begin : begin + len(part)] *= np.maximum(part, 1)
-    change = outcome.totals["change"]
-    return task.result("pagerank", ranks, more={"change": change, "converged": outcome.converged})
+    if weight:
+        weight_column(task.graph, "pagerank")
+    walk = _walk(
+        task.graph,
+        alpha=alpha, personalization=personalization, dangling=dangling, weight=weight, dtype=dtype,
+    )  # fmt: skip
+    enough = tol * task.graph.num_vertices
+    return walk_ranks(task, walk, Pace(enough, max_iter, np.dtype(dtype), mode, strategy))

@@ -1,0 +1,292 @@
+"""Random walks that jump now and then: what PageRank and random walks with restart share.
+
+At each step the walker follows an out-edge with probability ``alpha``, evenly or in proportion to
+the weights, and otherwise jumps. From a vertex without out-edges (or with weights of 0 only) it
+goes elsewhere. A walk says where jumps and these *landings* lead.
+
+Method: pull iterations of the power method. Each vertex holds its *share*, rank / out-degree (or
+rank / the sum of its out-weights), which is what its out-neighbours gather, so that an edge costs
+one load and one addition, with weights a multiplication more. Sums are float64.
+
+The sums of out-weights take a pass over the out-lists before the first iteration. They are kept in
+units of the mean weight, rounded to a power of two, so that shares in float32 neither vanish nor
+overflow whatever the weights are measured in (if that is very far from 1, with a second pass).
+
+Repeating: iterations are steps of a vertex program, which looks after itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from penstock.algorithms._vids import by_vid
+from penstock.algorithms._weights import WeightSums, weighed_edges, weight_sums
+from penstock.engine import vertices
+from penstock.engine.algorithm import Task
+from penstock.engine.programs import Settings
+from penstock.engine.result import Result
+from penstock.errors import ConvergenceError, OptionError, VerificationError
+from penstock.metrics import Counters
+from penstock.program import Program
+from penstock.store.graph import Graph
+from penstock.store.mapped import iter_parts
+from penstock.types import Array
+
+#: A mean weight that is so large, or so small, is taken into account while sums are made.
+FAR_UNIT = 2.0**60
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Where a walk leads. ``jump`` and ``landing`` are probabilities by vertex number."""
+
+    name: str
+    alpha: float
+    #: Whether edges are followed in proportion to their weights.
+    weight: bool
+    #: None: to all vertices alike.
+    jump: Array | None
+    #: None: where jumps lead. If it is given, jumps are too.
+    landing: Array | None = None
+    #: Whether the walk begins where jumps lead; else anywhere.
+    begins_there: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all vertices are alike to it, and all edges."""
+        return not self.weight and self.jump is None
+
+    @property
+    def fields(self) -> dict[str, Array]:
+        """What is given for each vertex."""
+        given = {"jump": self.jump, "landing": self.landing}
+        return {name: array for name, array in given.items() if array is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How to walk, and for how long: until ranks change by less than ``enough`` in all, or, if that
+    is 0, for ``max_iter`` iterations.
+    """
+
+    enough: float
+    max_iter: int
+    dtype: np.dtype[np.floating]
+    mode: Literal["sync", "async"] = "sync"
+    strategy: Literal["auto", "pull", "push"] = "auto"
+
+
+def distribution(graph: Graph, values: Any, name: str, dtype: np.dtype[np.floating]) -> Array:
+    """Numbers that the user gives for vertices, by vertex number, scaled to add up to 1."""
+    given = vertices.by_vid(graph, values, name, 0.0, dtype)
+    total = given.sum(dtype=np.float64)
+    if len(given) and not (given.min() >= 0 and 0 < total < np.inf):
+        raise OptionError(
+            f"{name}: expected numbers of 0 or more, not all of them 0; they go from "
+            f"{given.min()} to {given.max()} and add up to {total}"
+        )
+    given /= total
+    return given
+
+
+def walk_ranks(task: Task, walk: Walk, pace: Pace) -> Result:
+    """How likely the walker is to be at each vertex."""
+    graph, n = task.graph, task.graph.num_vertices
+    program = _plain(pace.dtype) if walk.is_plain else _general(walk, pace.dtype)
+    settings = Settings(
+        params={"alpha": float(walk.alpha), "dangling": _dangling_at_first(graph, walk)},
+        max_iter=pace.max_iter if n else 0,
+        mode=pace.mode,
+        strategy=pace.strategy,
+        until=(lambda totals: totals["change"] < pace.enough) if pace.enough else None,
+    )
+    if not walk.is_plain:
+        settings.params["even"] = 0.0 if walk.begins_there else 1.0
+        settings.fixed = walk.fields
+    if walk.weight:
+        settings.params["unit"] = 1.0
+        settings.prepare = lambda settings: _weigh(task, walk, pace.dtype, settings)
+    outcome = task.execute(program, settings)
+    change = outcome.totals["change"]
+    if np.isnan(change):
+        raise ConvergenceError(
+            f"{walk.name}: after {outcome.iterations} iterations some ranks are not numbers (NaN)"
+        )
+    if pace.enough and n and not outcome.converged:
+        raise ConvergenceError(
+            f"{walk.name}: after {pace.max_iter} iterations the ranks still change by "
+            f"{change:.3g} (wanted {pace.enough:.3g}); give a larger max_iter or "
+            "tol, or tol=0 to take the ranks as they are"
+        )
+    ranks = outcome.values.pop("share")
+    for begin, part in iter_parts(settings.fixed.get("out_weight", graph.degrees("out"))):
+        ranks[begin : begin + len(part)] *= np.where(part > 0, part, part.dtype.type(1))
+    more = {"change": change, "converged": outcome.converged}
+    return task.result(walk.name, ranks, more=more)
+
+
+def _dangling_at_first(graph: Graph, walk: Walk) -> float:
+    """The share of the walk that is at vertices without out-edges to begin with."""
+    if not walk.begins_there or walk.jump is None:
+        dangling = graph.catalog.directions[graph.stored("out")].degree_histogram[0]
+        return float(dangling / max(graph.num_vertices, 1))
+    return sum(
+        float(walk.jump[begin : begin + len(part)][part == 0].sum(dtype=np.float64))
+        for begin, part in iter_parts(graph.degrees("out"))
+    )
+
+
+def _weigh(task: Task, walk: Walk, dtype: np.dtype[np.floating], settings: Settings) -> Counters:
+    """Fill in what the weights decide."""
+    graph = task.graph
+
+    def weigh(factor: float) -> WeightSums:
+        held = dtype.itemsize * len(walk.fields)
+        return weight_sums(task, "out", dtype, held=held, factor=factor, refuse=walk.name)
+
+    sums = weigh(1.0)
+    mean = sums.total / max(graph.catalog.directions[graph.stored("out")].num_edges, 1)
+    unit = 2.0 ** round(np.log2(mean)) if 0 < mean < np.inf else 1.0
+    if 1 / FAR_UNIT < unit < FAR_UNIT:
+        np.multiply(sums.values, 1 / unit, out=sums.values)
+    else:
+        counted = sums.counted
+        sums = weigh(1 / unit)
+        sums.counted.add(counted)
+    dangling = sums.values == 0
+    if walk.begins_there and walk.jump is not None:
+        settings.params["dangling"] = float(walk.jump[dangling].sum(dtype=np.float64))
+    else:
+        settings.params["dangling"] = float(dangling.mean()) if len(dangling) else 0.0
+    settings.params["unit"] = unit
+    settings.fixed["out_weight"] = sums.values
+    return sums.counted
+
+
+# The programs
+
+
+def _plain(dtype: np.dtype[np.floating]) -> Program:
+    """All vertices are alike, and all edges."""
+
+    def init(vertex, p):  # type: ignore[no-untyped-def]
+        return 1.0 / p.num_vertices / max(vertex.out_degree, 1)
+
+    def gather(src, edge, dst):  # type: ignore[no-untyped-def]
+        return src.share
+
+    def apply(old, a, p):  # type: ignore[no-untyped-def]
+        # rank = (1 - alpha) / n + alpha * (sum of shares + dangling rank / n)
+        rank = (1.0 - p.alpha + p.alpha * p.dangling) / p.num_vertices + p.alpha * a
+        return rank / max(old.out_degree, 1)
+
+    def dangling(new, old):  # type: ignore[no-untyped-def]
+        return new.share if old.out_degree == 0 else 0.0
+
+    def change(new, old):  # type: ignore[no-untyped-def]
+        return abs(new.share - old.share) * max(old.out_degree, 1)
+
+    return Program(
+        state={"share": dtype},
+        init=init,
+        gather=gather,
+        sum="add",
+        identity=0.0,
+        apply=apply,
+        totals={"dangling": dangling, "change": change},
+        name="pagerank",
+    )
+
+
+def _degree(vertex, p):  # type: ignore[no-untyped-def]
+    return vertex.out_degree
+
+
+def _weight(vertex, p):  # type: ignore[no-untyped-def]
+    return vertex.out_weight
+
+
+def _evenly(vertex, p):  # type: ignore[no-untyped-def]
+    return 1.0 / p.num_vertices
+
+
+def _jump(vertex, p):  # type: ignore[no-untyped-def]
+    return vertex.jump
+
+
+def _landing(vertex, p):  # type: ignore[no-untyped-def]
+    return vertex.landing
+
+
+def _general(walk: Walk, dtype: np.dtype[np.floating]) -> Program:
+    """With fields for what the walk makes a difference of."""
+    out = _weight if walk.weight else _degree
+    jump = _evenly if walk.jump is None else _jump
+    land = jump if walk.landing is None else _landing
+
+    def init(vertex, p):  # type: ignore[no-untyped-def]
+        rank = p.even / p.num_vertices + (1.0 - p.even) * jump(vertex, p)
+        return rank / out(vertex, p) if out(vertex, p) > 0 else rank
+
+    def follow(src, edge, dst):  # type: ignore[no-untyped-def]
+        return src.share
+
+    def weigh(src, edge, dst):  # type: ignore[no-untyped-def]
+        return src.share * edge.weight
+
+    def step(old, a, p):  # type: ignore[no-untyped-def]
+        rank = (1.0 - p.alpha) * jump(old, p) + p.alpha * (a + p.dangling * land(old, p))
+        return rank / out(old, p) if out(old, p) > 0 else rank
+
+    def weighed_step(old, a, p):  # type: ignore[no-untyped-def]
+        return step(old, a / p.unit, p)
+
+    def dangling(new, old, p):  # type: ignore[no-untyped-def]
+        return new.share if out(old, p) == 0 else 0.0
+
+    def change(new, old, p):  # type: ignore[no-untyped-def]
+        change = abs(new.share - old.share)
+        return change * out(old, p) if out(old, p) > 0 else change
+
+    fixed = dict.fromkeys(walk.fields, dtype)
+    return Program(
+        state={"share": dtype},
+        init=init,
+        gather=weigh if walk.weight else follow,
+        sum="add",
+        identity=0.0,
+        apply=weighed_step if walk.weight else step,
+        fixed={**fixed, "out_weight": dtype} if walk.weight else fixed,
+        totals={"dangling": dangling, "change": change},
+        name=walk.name,
+    )
+
+
+# Verification
+
+
+def verify_step(graph: Graph, result: Result, walk: Walk) -> None:
+    """One step of the power method, along out-edges in float64, must hardly change the ranks."""
+    n = graph.num_vertices
+    ranks = by_vid(graph, result.values.astype(np.float64))
+    column = graph.catalog.weight if walk.weight else None
+    out = np.zeros(n)
+    for src, _, weights in weighed_edges(graph, column):
+        np.add.at(out, src, weights)
+    share = np.divide(ranks, out, out=np.zeros(n), where=out > 0)
+    arrived = np.zeros(n)
+    for src, dst, weights in weighed_edges(graph, column):
+        np.add.at(arrived, dst, share[src] * weights)
+    jump = np.full(n, 1 / max(n, 1)) if walk.jump is None else walk.jump
+    landing = jump if walk.landing is None else walk.landing
+    step = (1 - walk.alpha) * jump + walk.alpha * (arrived + ranks[out == 0].sum() * landing)
+    change = float(np.abs(step - ranks).sum())
+    allowed = max(2 * result.stats["change"], 1e-5)
+    if n and not (change <= allowed and abs(ranks.sum() - 1) < 1e-4):
+        raise VerificationError(
+            f"{walk.name}: one more step changes the ranks by {change:.3g} in all (allowed "
+            f"{allowed:.3g}); they add up to {ranks.sum():.8g}"
+        )

@@ -1,0 +1,125 @@
+"""Weights of edges: how much those of each vertex weigh together, and edges with their weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.engine.algorithm import Cost, Task
+from penstock.errors import InputError, OptionError
+from penstock.jit import kernel
+from penstock.metrics import Counters
+from penstock.store.graph import Graph
+from penstock.types import U32, Array, Direction
+
+F64 = NDArray[np.float64]
+
+
+def weight_column(graph: Graph, name: str) -> str:
+    """The column of weights; raises if there is none."""
+    if graph.catalog.weight is None:
+        raise OptionError(
+            f"{name}: weight: the edges have no weights; build the graph with weights=, or leave "
+            "this option out"
+        )
+    return graph.catalog.weight
+
+
+@dataclass(frozen=True, slots=True)
+class WeightSums:
+    """What the lists weigh, by vertex number; all together; and the heaviest."""
+
+    values: Array
+    total: float
+    largest: float
+    counted: Counters
+
+
+def weight_sums(
+    task: Task,
+    direction: Direction,
+    dtype: np.dtype[np.floating],
+    *,
+    held: int = 0,
+    factor: float = 1.0,
+    refuse: str | None = None,
+) -> WeightSums:
+    """The sum of the weights (their absolute values) in each list, times a factor.
+
+    What is above 0 stays above 0. Sums are float64 before they are put away. ``held`` are bytes a
+    vertex that the caller has in memory meanwhile. ``refuse`` is the name of an algorithm that
+    cannot have weights below 0, or endless ones: it raises if there are any.
+    """
+    graph = task.graph
+    columns = (weight_column(graph, refuse or ""),)
+    # Lists that nobody looks at again are not worth loading.
+    load = task.options.load and not graph.directed
+    aside = Task(graph, replace(task.options, load=load, checkpoint=None, trace=None))
+    with aside.open(Cost(dtype.itemsize + held, (direction,), 1.0, columns=columns)) as engine:
+        values = engine.array("sums of weights", dtype, 0)
+        least = float(np.finfo(dtype).tiny)
+        rows = engine.scan(_add_up, values, factor, least, direction=direction)
+    parts: dict[int, float] = {}
+    for vertex, total, *_ in rows:
+        if vertex >= 0:
+            parts[vertex] = parts.get(vertex, 0.0) + total
+    with np.errstate(over="ignore"):  # as in kernels
+        for vertex, total in parts.items():
+            values[vertex] = max(total * factor, least) if total > 0 else 0
+    if refuse is not None and any(row[3] for row in rows):
+        _refuse(graph, refuse)
+    total = sum(row[1] for row in rows)
+    largest = max([*parts.values(), *(row[2] for row in rows)], default=0.0)
+    return WeightSums(values, total, largest, engine.metrics.total())
+
+
+def weighed_edges(graph: Graph, column: str | None) -> Iterator[tuple[U32, U32, F64]]:
+    """Every edge with its weight, 1 without a column; an undirected one once each way (a loop
+    once).
+    """
+    for src, dst, columns in graph.iter_edges():
+        weights = np.ones(len(src)) if column is None else columns[column].astype(np.float64)
+        yield src, dst, weights
+        if not graph.directed:
+            other = src != dst
+            yield dst[other], src[other], weights[other]
+
+
+def _refuse(graph: Graph, name: str) -> None:
+    column = weight_column(graph, name)
+    for src, dst, columns in graph.iter_edges():
+        weights = columns[column]
+        wrong = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
+        if len(wrong):
+            ids, k = graph.ids_by_vid(), wrong[0]
+            raise InputError(
+                f"{name}: edge {ids[src[k]]} - {ids[dst[k]]} has {column} {weights[k]}; weights "
+                "must be numbers of 0 or more: rebuild the graph with others"
+            )
+
+
+@kernel
+def _add_up(block, begin, end, sums, factor, least):  # type: ignore[no-untyped-def]
+    """Sum lists into their places. A block with one vertex may be a part of its list: it has no
+    place, but its vertex is returned (else -1). Also returned are the sum of all, the largest that
+    has a place, and the number of weights that are below 0 or endless.
+    """
+    offsets, weights = block.offsets, block.columns[0]
+    first, one = np.uint64(block.first), np.uint64(1)
+    alone = len(offsets) == 2
+    together, largest, bad = 0.0, 0.0, 0
+    for v in range(np.uint64(begin), np.uint64(end)):
+        total = 0.0
+        for k in range(np.uint64(offsets[v - first]), np.uint64(offsets[v - first + one])):
+            weight = np.float64(weights[k])
+            if not 0.0 <= weight < np.inf:
+                bad += 1
+            total += abs(weight)
+        together += total
+        if not alone:
+            sums[v] = max(total * factor, least) if total > 0.0 else 0.0
+            largest = max(largest, total)
+    return (np.int64(begin) if alone else np.int64(-1)), together, largest, bad
