@@ -73,8 +73,9 @@ def verify(graph: Graph, result: Result) -> None:
     n, names = graph.num_vertices, graph.ids_by_vid()
     pivots = all_or_some(graph, given["k"], given["seed"])
     weighted = bool(given["weight"])
+    column = graph.catalog.weight if weighted else None
     reached = np.zeros(n, bool)
-    for u, v, length in weighed_edges(graph, graph.catalog.weight if weighted else None):
+    for u, v, length in weighed_edges(graph, column):
         reached[v[(u != v) & (length > 0) & (length < np.inf)]] = True
     wrong = np.flatnonzero(~(values >= 0) | (values == np.inf))
     if not weighted:
@@ -90,7 +91,7 @@ def verify(graph: Graph, result: Result) -> None:
         )
     chosen = np.random.default_rng(n).choice(n, min(VERIFIED, n), replace=False)
     targets = sorted({*chosen.tolist(), *np.argsort(values)[-1:].tolist()})
-    found = _distances_to(graph, targets, weighted=weighted)
+    found = _distances_to(graph, targets, column)
     for target, inward in zip(targets, found, strict=True):
         distances = inward[pivots[pivots != target]]
         near = distances[distances < np.inf]
@@ -105,22 +106,18 @@ def verify(graph: Graph, result: Result) -> None:
             )
 
 
-def _distances_to(graph: Graph, targets: list[int], *, weighted: bool) -> Array:
+def _distances_to(graph: Graph, targets: list[int], column: str | None) -> Array:
     """The distance of each vertex to each of some, a row for each of those."""
     distances = np.full((len(targets), graph.num_vertices), np.inf)
     distances[np.arange(len(targets)), targets] = 0
     fresh = distances == 0
     kept = None
     if graph.num_edges <= KEPT_EDGES:
-        parts = zip(*weighed_edges(graph, graph.catalog.weight if weighted else None), strict=True)
-        kept = [tuple(np.concatenate(column) for column in parts)] if graph.num_edges else []
+        parts = zip(*weighed_edges(graph, column), strict=True)
+        kept = [tuple(np.concatenate(each) for each in parts)] if graph.num_edges else []
     while fresh.any():
         before = distances.copy()
-        for u, v, length in (
-            weighed_edges(graph, graph.catalog.weight if weighted else None)
-            if kept is None
-            else kept
-        ):
+        for u, v, length in weighed_edges(graph, column) if kept is None else kept:
             for row, new in zip(distances, fresh, strict=True):
                 some = new[v]
                 np.minimum.at(row, u[some], row[v[some]] + length[some])

@@ -171,7 +171,7 @@ def connected_components(task: Task) -> Result:
     Semantics
     ---------
     direction
-        The direction of edges does not matter: the components of a directed graph are the weak ones.
+        Does not matter: the components of a directed graph are the weak ones.
     duplicates
         Make no difference.
     loops
