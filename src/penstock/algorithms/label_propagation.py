@@ -218,7 +218,7 @@ def label_propagation(task: Task, max_iter: int = 10) -> Result:
     >>> import penstock as ps
     >>> g = ps.from_edges([0, 1, 2, 2, 3, 4, 5], [1, 2, 0, 3, 4, 5, 3], directed=False)
     >>> ps.label_propagation(g, max_iter=5).values.tolist()
-    [0, 0, 0, 0, 3, 3]
+    [0, 0, 0, 2, 2, 2]
     """
     if max_iter < 0:
         raise OptionError(f"max_iter: expected 0 or more, got {max_iter}")

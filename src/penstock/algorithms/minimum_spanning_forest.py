@@ -283,8 +283,8 @@ def minimum_spanning_forest(task: Task) -> Result:
         Ids. Weights may be negative or infinite; NaN is refused.
     ties
         Of equal weights the edge with the smaller lower vertex number comes first, then the smaller
-        higher one, then the one that leads from lower to higher: there is one forest. (Vertex
-        numbers are those inside: by descending degree unless the graph was built otherwise.)
+        higher one, then the one that leads from lower to higher: there is one forest. Vertex
+        numbers are those inside: by descending degree unless the graph was built otherwise.
     passes
         2; of a directed graph 2 over the out-lists and 1 over the in-lists, or 1 if there is one
         direction only.

@@ -41,13 +41,13 @@ from penstock.algorithms._strong_check import verify
 from penstock.algorithms.connected_components import _cost as components_cost
 from penstock.algorithms.connected_components import label_components, smallest_ids
 from penstock.engine.algorithm import Cost, Task, algorithm
-from penstock.engine.engine import Engine, piece_edges
+from penstock.engine.engine import Engine
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
 from penstock.errors import BudgetError
 from penstock.store.graph import Graph
 from penstock.store.mapped import PART, read_range
-from penstock.stream.lists import Piece, ResidentLists
+from penstock.stream.lists import Piece, ResidentLists, piece_edges
 from penstock.types import NO_VERTEX, U8, U32, VID, Direction
 
 #: It has edges in and out, and its component is not known.

@@ -22,7 +22,6 @@ from penstock.engine.interrupt import Deferred
 from penstock.engine.options import RunOptions
 from penstock.engine.plan import Lists as ListBytes
 from penstock.engine.plan import Needs, Plan, make_plan
-from penstock.jit import kernel
 from penstock.memory import keep_freed
 from penstock.metrics import Metrics, clock
 from penstock.parallel import Workers
@@ -36,6 +35,7 @@ from penstock.stream.lists import (
     ResidentLists,
     StreamedLists,
     load,
+    piece_edges,
     stream_buffer_bytes,
 )
 from penstock.stream.policy import POLICIES
@@ -384,21 +384,3 @@ def _held_bytes(value: Any) -> int:
     if isinstance(value, np.ndarray):
         return value.nbytes
     return sum(map(_held_bytes, value)) if isinstance(value, list | tuple) else 0
-
-
-def piece_edges(piece: Piece) -> int:
-    """Edges of the lists, or parts of lists, that a piece stands for."""
-    block = piece.block
-    if piece.vertices is None:
-        offsets = block.offsets
-        return int(offsets[piece.end - block.first]) - int(offsets[piece.begin - block.first])
-    return int(_count_edges(block.offsets, block.first, piece.vertices))
-
-
-@kernel
-def _count_edges(offsets, first, vertices):  # type: ignore[no-untyped-def]
-    begin, one, total = np.uint64(first), np.uint64(1), np.uint64(0)
-    for i in range(np.uint64(len(vertices))):
-        v = np.uint64(vertices[i]) - begin
-        total += np.uint64(offsets[v + one]) - np.uint64(offsets[v])
-    return total

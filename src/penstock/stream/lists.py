@@ -54,6 +54,24 @@ def split(piece: Piece) -> Iterator[Piece]:
         yield piece._replace(begin=begin, end=min(begin + PIECE_VERTICES, piece.end))
 
 
+def piece_edges(piece: Piece) -> int:
+    """Edges of the lists, or parts of lists, that a piece stands for."""
+    block = piece.block
+    if piece.vertices is None:
+        offsets = block.offsets
+        return int(offsets[piece.end - block.first]) - int(offsets[piece.begin - block.first])
+    return int(_count_edges(block.offsets, block.first, piece.vertices))
+
+
+@kernel
+def _count_edges(offsets, first, vertices):  # type: ignore[no-untyped-def]
+    begin, one, total = np.uint64(first), np.uint64(1), np.uint64(0)
+    for i in range(np.uint64(len(vertices))):
+        v = np.uint64(vertices[i]) - begin
+        total += np.uint64(offsets[v + one]) - np.uint64(offsets[v])
+    return total
+
+
 def by_page(piece: Piece, first_vids: I64) -> list[Piece]:
     """A piece cut where pages begin; ``first_vids`` has the first vertex of each page."""
     low = np.searchsorted(first_vids, piece.begin, side="right")
