@@ -169,6 +169,7 @@ def peers(graphs: Graphs, chosen: list[str]) -> None:
         if not others or (chosen and name not in chosen):
             continue
         found, graph = algorithms.find(name), graphs(kind)
+        ps.connected_components(graph)  # leaves the lists in memory
         found(graph, **parameters)
         for peer, their_seconds in others.items():
             times = [

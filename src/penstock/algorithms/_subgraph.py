@@ -15,7 +15,7 @@ import numpy as np
 from penstock.algorithms._levels import I32, STATE_BYTES, frontier_bytes, search_levels
 from penstock.engine.algorithm import Cost, Task
 from penstock.engine.engine import Engine
-from penstock.jit import atomic_add, kernel
+from penstock.jit import atomic_add, compare_and_swap, kernel
 from penstock.store.graph import Graph
 from penstock.stream.lists import Piece
 from penstock.types import U8, U32, Array, Direction
@@ -30,6 +30,8 @@ _NOWHERE = np.empty(0, np.uint64)
 INDEX_BYTES = 8
 #: Bytes for each vertex while edges are collected: that, two marks, and how many edges it has here.
 PART_BYTES = INDEX_BYTES + 6
+#: A search that finds more than one of so many vertices looks at all of them.
+FEW = 32
 #: Bytes for each row of a result: vertex number (twice), value, rank, id; and those in order.
 ROW_BYTES = 48
 
@@ -71,8 +73,13 @@ def vertices_around(
     engine: Engine, sources: U32, limit: int, directions: tuple[Direction, ...] = ("out",)
 ) -> tuple[U32, I32, U8]:
     """The vertices that are at most ``limit`` edges away from the nearest source: their numbers,
-    ascending, how far each is away, and marks by vertex number.
+    ascending, how far each is away, and marks by vertex number. While they are few, the others are
+    not looked at at all; a run with checkpoints has a level for each from the beginning.
     """
+    if engine.options.checkpoint is None:
+        near = _few_around(engine, sources, limit, directions)
+        if near is not None:
+            return near
     levels, parents = search_levels(
         engine, sources, can_pull=not engine.graph.directed, limit=limit, directions=directions
     )
@@ -87,16 +94,42 @@ def vertices_around(
     return vids, levels[vids], member
 
 
+def _few_around(
+    engine: Engine, sources: U32, limit: int, directions: tuple[Direction, ...]
+) -> tuple[U32, I32, U8] | None:
+    """The same, if they are few: None if not."""
+    member: U8 = engine.array("member", np.uint8, 0)
+    member[sources] = 1
+    layers, total = [np.sort(sources)], len(sources)
+    while len(layers) <= limit and len(layers[-1]):
+        with engine.step(active=len(layers[-1])):
+            found = [
+                engine.traverse(layers[-1], _mark, member, direction=direction)
+                for direction in directions
+            ]
+        layers.append(np.sort(np.concatenate(found)))
+        total += len(layers[-1])
+        if total > engine.num_vertices // FEW and len(layers) <= limit:
+            engine.free("member")
+            return None
+    take_rows(engine, total)
+    vids = np.concatenate(layers)
+    distances = np.repeat(np.arange(len(layers), dtype=np.int32), list(map(len, layers)))
+    order = np.argsort(vids)
+    return vids[order], distances[order], member
+
+
 def list_direction(graph: Graph) -> Direction:
     """Which lists have every edge: the out-lists, if there are any."""
     return "out" if "out" in graph.directions else "in"
 
 
-def edges_within(engine: Engine, member: U8) -> Edges:
-    """The edges with both ends among the members (not 0, by vertex number): an undirected one once,
-    loops and duplicates as they are stored.
+def edges_within(engine: Engine, member: U8, vertices: U32 | None = None) -> Edges:
+    """The edges with both ends among the members (not 0, by vertex number; ``vertices``, ascending,
+    if they are known): an undirected one once, loops and duplicates as they are stored.
     """
-    vertices = engine.select(_members, member)
+    if vertices is None:
+        vertices = engine.select(_members, member)
     return edges_between(engine, vertices, member, member, list_direction(engine.graph))
 
 
@@ -153,6 +186,22 @@ def count_ends(engine: Engine, src: U32, dst: U32, counts: U32) -> None:
     """Add up how many ends of the edges are at each vertex; a loop has both at one."""
     for ends in (src, dst):
         engine.each(_count, ends, counts, length=len(ends))
+
+
+@kernel
+def _mark(block, vertices, found, member):  # type: ignore[no-untyped-def]
+    """Neighbours that were not marked before are found."""
+    offsets, neighbours = block.offsets, block.neighbours
+    first, one = np.uint64(block.first), np.uint64(1)
+    count = np.uint64(0)
+    for i in range(np.uint64(len(vertices))):
+        v = np.uint64(vertices[i]) - first
+        for edge in range(np.uint64(offsets[v]), np.uint64(offsets[v + one])):
+            u = np.uint64(neighbours[edge])
+            if member[u] == 0 and compare_and_swap(member, u, np.uint8(0), np.uint8(1)) == 0:
+                found[count] = u
+                count += one
+    return count
 
 
 @kernel

@@ -115,13 +115,12 @@ def _add_weighted(block, begin, end, totals, distances, paths, share, once):  # 
                 totals[edge] += paths[v] * share[u]
 
 
-def _table(graph: Graph, totals: F64) -> tuple[U32, U32, F64]:
+def _table(engine: Engine, totals: F64) -> tuple[U32, U32, F64]:
     """Edges and what belongs to them."""
-    ends: list[tuple[Array, Array, Array]] = [
-        (np.empty(0, np.uint32), np.empty(0, np.uint32), totals[:0])
-    ]
-    begin = 0
-    for part in graph.iter_adjacency("out"):
+    graph, begin = engine.graph, 0
+    none: U32 = np.empty(0, np.uint32)
+    ends: list[tuple[Array, Array, Array]] = [(none, none, totals[:0])]
+    for part in graph.iter_adjacency("out", engine.threads):
         values = totals[begin : begin + len(part.neighbours)]
         begin += len(part.neighbours)
         vertices = np.arange(part.first_vid, part.first_vid + len(part.degrees), dtype=np.uint32)
@@ -232,7 +231,7 @@ def edge_betweenness(
     with task.open(_cost(graph, k, normalized, weight, seed, sources)) as engine:
         totals = _add_up(engine, chosen, weighted=weighted)
     totals *= scale_of(graph, len(chosen), normalized=normalized, endpoints=True)
-    src, dst, values = _table(graph, totals)
+    src, dst, values = _table(engine, totals)
     return edge_table(
         graph, src, dst, {"betweenness": values}, name="betweenness",
         stats=task.stats(sources=len(chosen)), iterations=engine.metrics.rows,

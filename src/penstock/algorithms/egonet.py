@@ -121,7 +121,7 @@ def egonet(
             member[begin] = 0
             vids, distances = vids[distances > 0], distances[distances > 0]
         with engine.step(mode="edges", active=len(vids)):
-            src, dst, columns = edges_within(engine, member)
+            src, dst, columns = edges_within(engine, member, vids)
     return task.some(
         "distance", vids, distances, more={}, edges=lambda: edge_table(graph, src, dst, columns)
     )

@@ -106,7 +106,7 @@ def induced_subgraph(task: Task, vertices: Vertices) -> Result:
         member: U8 = engine.array("member", np.uint8, 0)
         member[vids] = 1
         with engine.step(active=len(vids)):
-            src, dst, columns = edges_within(engine, member)
+            src, dst, columns = edges_within(engine, member, vids)
         count_ends(engine, src, dst, degrees)
     values = degrees[vids].astype(np.int64)
     return task.some(

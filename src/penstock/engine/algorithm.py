@@ -145,7 +145,8 @@ class Task:
         ``columns`` and ``edges`` as for :meth:`result`.
         """
         assert self.engine is not None
-        ranks, order = in_id_order(self.graph, vids)
+        keep = self.engine.is_resident() and self.engine.budget.left >= 8 * self.graph.num_vertices
+        ranks, order = in_id_order(self.graph, vids, keep=keep)
         others = columns.pop("columns", {})
         return Result.table(
             name,

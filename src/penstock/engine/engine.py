@@ -199,6 +199,8 @@ class Engine:
         self.budget.take(self.num_vertices * kind.itemsize, f"state {name!r}")
         if fill is None:
             return np.empty(self.num_vertices, kind)
+        if np.isscalar(fill) and not fill:
+            return np.zeros(self.num_vertices, kind)  # costs nothing until it is touched
         return np.full(self.num_vertices, fill, kind)
 
     def free(self, name: str) -> None:

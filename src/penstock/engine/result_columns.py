@@ -199,7 +199,8 @@ class Namer:
         self.id_dtype = ids.dtype
 
     @cached_property
-    def _rank_of_vid(self) -> U32 | None:
+    def rank_of_vid(self) -> U32 | None:
+        """The rank of the id of each vertex; None if they are in the same order."""
         if self._vid_of_rank is None:
             return None
         ranks: U32 = np.empty(len(self._ids), np.uint32)
@@ -211,7 +212,7 @@ class Namer:
 
     def ranks(self, vids: U32) -> Array:
         """The rank of the id of each vertex; none of them is ``NO_VERTEX``."""
-        return vids if self._rank_of_vid is None else self._rank_of_vid[vids]
+        return vids if self.rank_of_vid is None else self.rank_of_vid[vids]
 
     def names(self, vids: U32) -> Array:
         """The id of each vertex."""

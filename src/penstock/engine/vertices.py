@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from penstock.arrays import distinct
-from penstock.engine.result_columns import ids_of
+from penstock.engine.result_columns import Namer, ids_of
 from penstock.errors import IdError, OptionError
 from penstock.store.graph import Graph
 from penstock.store.mapped import iter_parts
@@ -59,20 +59,36 @@ def by_vid(graph: Graph, values: Any, name: str, missing: float, dtype: DTypeLik
     return placed
 
 
-def in_id_order(graph: Graph, vids: U32) -> tuple[Array, Array]:
+def in_id_order(graph: Graph, vids: U32, *, keep: bool = False) -> tuple[Array, Array]:
     """Some vertices (each once) in ascending order of ids: the ranks of the ids, and the places
-    that the vertices have among those given.
+    that the vertices have among those given. ``keep``: there is memory for the ranks of all, for
+    the next one who asks about a few.
     """
     order = graph.vid_of_rank
-    places = np.argsort(vids)
     if order is None:
+        places = np.argsort(vids)
         return vids[places], places
+    ranks = _kept_ranks(graph, order, keep=keep)
+    if ranks is not None:
+        mine = ranks[vids]
+        places = np.argsort(mine)
+        return mine[places], places
+    places = np.argsort(vids)
     # To mark them and go through all ids is cheaper than to turn the order round.
     marks = np.zeros(graph.num_vertices, np.bool_)
     marks[vids] = True
     found = [begin + np.flatnonzero(marks[part]) for begin, part in iter_parts(order)]
-    ranks = np.concatenate([np.empty(0, np.int64), *found])
-    return ranks, places[np.searchsorted(vids, order[ranks], sorter=places)]
+    all_ranks = np.concatenate([np.empty(0, np.int64), *found])
+    return all_ranks, places[np.searchsorted(vids, order[all_ranks], sorter=places)]
+
+
+def _kept_ranks(graph: Graph, order: U32, *, keep: bool) -> U32 | None:
+    """The rank of the id of each vertex, if it is in memory, where lists may be, too."""
+    key = ("ranks of ids", ())
+    if keep and key not in graph.kept:
+        graph.kept[key] = Namer(ids_of(graph), order).rank_of_vid
+    found: U32 | None = graph.kept.get(key)
+    return found
 
 
 def _as_list(vertices: Any) -> Any:
@@ -90,9 +106,13 @@ def _look_up(graph: Graph, vertices: Any, name: str) -> U32:
     given = None if len(vertices) <= FEW else _like_ids(graph, vertices)
     if given is None:
         return np.array([vid_of(graph, each, name) for each in vertices], VID)
-    ids = graph.ids
-    ranks = np.minimum(np.searchsorted(ids, given), len(ids) - 1)
-    wrong = np.flatnonzero(ids[ranks] != given)
+    spec, last = graph.catalog.ids, graph.num_vertices - 1
+    if spec.kind == "range":
+        ranks = np.clip(given - spec.first, 0, last)
+        wrong = np.flatnonzero(ranks + spec.first != given)
+    else:
+        ranks = np.minimum(np.searchsorted(graph.ids, given), last)
+        wrong = np.flatnonzero(graph.ids[ranks] != given)
     if len(wrong):
         vid_of(graph, given.tolist()[wrong[0]], name)  # says what is wrong
     order = graph.vid_of_rank
@@ -102,7 +122,7 @@ def _look_up(graph: Graph, vertices: Any, name: str) -> U32:
 
 def _like_ids(graph: Graph, vertices: Any) -> Array | None:
     """Ids as an array of the type that those of the graph have, if they all fit it."""
-    dtype = graph.ids.dtype
+    dtype = ids_of(graph).dtype
     if graph.num_vertices == 0:
         return None
     if dtype.kind == "O":

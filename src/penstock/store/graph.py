@@ -118,6 +118,7 @@ class Graph:
         self.load_array = load_array
         #: What layers above keep in memory as long as the graph is open, by a key of theirs.
         self.kept: dict[Any, Any] = {}
+        self._page_tables: dict[Direction, Array] = {}
 
     # What users see
 
@@ -205,8 +206,12 @@ class Graph:
     def page_table(self, direction: Direction) -> Array:
         """One row a page; see ``PAGE_TABLE_DTYPE``."""
         stored = self.stored(direction)
-        pages = self.catalog.directions[stored].num_pages
-        return self._index(f"{stored}.pages.npy", pages, PAGE_TABLE_DTYPE)
+        if stored not in self._page_tables:
+            pages = self.catalog.directions[stored].num_pages
+            table = np.array(self._index(f"{stored}.pages.npy", pages, PAGE_TABLE_DTYPE))
+            table.flags.writeable = False
+            self._page_tables[stored] = table
+        return self._page_tables[stored]
 
     def degrees(self, direction: Direction) -> U32:
         """How many neighbours each vertex has."""

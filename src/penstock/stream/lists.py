@@ -9,6 +9,7 @@ depend on the graph alone, not on the number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain, pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -267,7 +268,10 @@ class ResidentLists:
         self.table = table
         self.direction = direction
         self._workers = workers
-        self._pieces = _cut_pieces(block, table, range(len(table)))
+
+    @cached_property
+    def _pieces(self) -> list[Piece]:
+        return _cut_pieces(self.block, self.table, range(len(self.table)))
 
     def with_blocks(self, blocks: Sequence[Block]) -> ResidentLists:
         """The same pieces, each with another block; to be scanned as a whole."""
