@@ -312,6 +312,7 @@ def search_cost(graph: Graph, k: int | None, sources: Any, *, weight: bool, **mo
         count = np.size(sources)
     name = graph.catalog.weight if weight else None
     passes, resident = (WEIGHTED_PASSES, 8.0) if name else (PASSES, 2.5)
+    passes += more.pop("passes", 0.0)
     return Cost(
         SWEEP_BYTES + more.pop("vertex_bytes"),
         ("out", "in"),

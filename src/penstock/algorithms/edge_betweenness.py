@@ -46,7 +46,9 @@ def _cost(
     graph: Graph, k: int | None, normalized: bool, weight: bool, seed: int, sources: Vertices
 ) -> Cost:
     stored = graph.catalog.directions[graph.stored("out")].num_edges
-    return search_cost(graph, k, sources, weight=weight, vertex_bytes=0, more_bytes=8 * stored)
+    return search_cost(
+        graph, k, sources, weight=weight, passes=1.0, vertex_bytes=0, more_bytes=8 * stored
+    )
 
 
 def _add_up(engine: Engine, sources: U32, *, weighted: bool) -> F64:
