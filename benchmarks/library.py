@@ -114,10 +114,9 @@ def seconds(call: Call, repeat: int = 3) -> float:
 
 def streamed(graphs: Graphs, chosen: list[str]) -> None:
     """Each algorithm within its state and a quarter of the topology."""
-    disk = measure_disk(graphs("plain"), 2)
-    assert disk is not None
-    rate = disk.rate
-    print(f"disk: {rate / 1e9:.2f} GB/s in sequence")
+    disks = [measure_disk(graphs("plain"), 2) for _ in range(5)]
+    rate = max(disk.rate for disk in disks if disk is not None)
+    print(f"disk: {rate / 1e9:.2f} GB/s in sequence, the best of {len(disks)}")
     rows: list[tuple[object, ...]] = [
         ("algorithm", "graph", "passes", "card", "memory (s)", "streamed (s)", "ratio", "allowed",
          "budget (MB)", ""),

@@ -5,7 +5,8 @@ makes long chains of the dense part of a graph, and what is to be done for an ed
 colour. On a stream, the next vertices of the order are a *window*: their lists are read, by all
 threads, and what is known of them then is kept, a bit for each colour that a neighbour from an
 earlier window has, and the neighbours before it in the same window. They are coloured from that. So
-the pages are read once for each window, and once in all if the order is that of the pages.
+the pages are read once for each window. If the order is that of the pages, and a page has all there
+is to know of its vertices, the lists are coloured as they come: the pages are read once in all.
 
 ``colours[v]`` is -1 until v has a colour, and -2 - i for vertex i of the window; who has a colour
 comes before.
@@ -28,7 +29,7 @@ from penstock.engine.engine import Engine
 from penstock.engine.recovery import Recovery
 from penstock.jit import atomic_add, compare_and_swap, inlined, kernel
 from penstock.store.graph import Graph
-from penstock.stream.lists import ResidentLists
+from penstock.stream.lists import Piece, ResidentLists
 from penstock.types import I64, U32, VID
 
 I32 = NDArray[np.int32]
@@ -67,7 +68,12 @@ def color_greedily(
     colours: I32 = engine.array("colours", np.int32, -1)
     if order is not None:
         engine.budget.take(order.nbytes, "order")
-    windows = None if engine.is_resident() else _Windows(engine, order, words, colours)
+    streamed = not engine.is_resident()
+    in_order = order is None and engine.graph.catalog.neighbour_order == "id"
+    as_they_come = streamed and in_order and len(engine.directions) == 1
+    windows = None
+    if streamed and not as_they_come:
+        windows = _Windows(engine, order, words, colours)
     taken: U32 = np.zeros(max_degree(engine.graph) + 2 if windows is None else 0, np.uint32)
     engine.options.progress.start("vertices", None, "windows")
     with Recovery(engine, {"algorithm": "color", **identity}) as recovery:
@@ -75,7 +81,9 @@ def color_greedily(
         step, begin = (0, 0) if saved is None else (saved[0], saved[1]["position"])
         while begin < n:
             with engine.step() as row:
-                if windows is None:
+                if as_they_come:
+                    end = _color_stream(engine, begin, colours, taken)
+                elif windows is None:
                     end = _color_resident(engine, order, begin, colours, taken)
                 else:
                     end = windows.color(begin)
@@ -100,6 +108,23 @@ def _color_resident(engine: Engine, order: U32 | None, begin: int, colours: I32,
         edges = _color(vertices, *blocks, len(engine.directions), in_order, begin, colours, taken)
     engine.metrics.per_stream[0].edges_traversed += edges
     return end
+
+
+def _color_stream(engine: Engine, begin: int, colours: I32, taken: U32) -> int:
+    """Colour all vertices from ``begin`` on, page after page in their order, while the next pages
+    are read.
+    """
+    lists = engine.lists(engine.directions[0])
+    firsts = lists.table["first_vid"].astype(np.int64)
+    page = int(np.searchsorted(firsts, begin, side="right")) - 1 if begin else 0
+
+    def work(stream: int, piece: Piece) -> None:
+        first = max(piece.begin, begin)
+        args = (piece.block, first, piece.end, colours, taken)
+        engine.timed_call(stream, piece, _color_lists, *args)
+
+    lists.scan(work, ordered=True, pages=range(page, len(firsts)))
+    return engine.num_vertices
 
 
 @dataclass(slots=True)
@@ -208,6 +233,25 @@ def _color(  # type: ignore[no-untyped-def]
             colour += one
         colours[v] = np.int32(colour)
     return np.int64(edges)
+
+
+@kernel
+def _color_lists(block, begin, end, colours, taken):  # type: ignore[no-untyped-def]
+    """Colour vertices whose smaller neighbours have colours. A part of a list does so with what it
+    and the parts before it have; the last one is right.
+    """
+    offsets, neighbours = block.offsets, block.neighbours
+    first, one = np.uint64(block.first), np.uint64(1)
+    for v in range(np.uint64(begin), np.uint64(end)):
+        mine = np.uint32(v + one)
+        edge, stop = np.uint64(offsets[v - first]), np.uint64(offsets[v - first + one])
+        while edge < stop and np.uint64(neighbours[edge]) < v:
+            taken[colours[neighbours[edge]]] = mine
+            edge += one
+        colour = np.uint64(0)
+        while taken[colour] == mine:
+            colour += one
+        colours[v] = np.int32(colour)
 
 
 @kernel
