@@ -71,6 +71,8 @@ class Sweeps:
         self.engine = engine
         self.weighted = weighted
         self._can_pull = engine.is_resident() or not engine.graph.directed
+        #: Whether one path leads to each neighbour of the source, and nobody has to look.
+        self._simple = not weighted and engine.graph.catalog.rules.get("duplicates") != "keep"
         self.paths: F64 = engine.array("paths", np.float64)
         self.share: F64 = engine.array("share", np.float64)
         self._sums: F64 = engine.array("sums", np.float64)
@@ -86,6 +88,9 @@ class Sweeps:
         self.share[:] = 0
         self.paths[source] = 1
         for k in range(1, len(rounds)):
+            if k == 1 and self._simple:
+                self.paths[rounds[k]] = 1
+                continue
             self._sum(rounds, k, self.paths, "in")
             engine.each(_commit, rounds[k], self._sums, self.paths, length=len(rounds[k]))
         for k in range(len(rounds) - 1, 0, -1):
