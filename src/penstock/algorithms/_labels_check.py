@@ -30,7 +30,7 @@ def verify(graph: Graph, result: Result) -> None:
     """
     labels: Array = by_vid(graph, np.arange(graph.num_vertices))
     names = graph.ids_by_vid()
-    for _ in range(result.stats["parameters"].get("max_iter", 10)):
+    for _ in range(result.stats["parameters"]["max_iter"]):
         new = _round(graph, labels)
         if np.array_equal(new, labels):
             break

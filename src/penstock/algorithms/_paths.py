@@ -57,7 +57,7 @@ def verify(graph: Graph, result: Result) -> None:
     given = result.stats["parameters"]
     sources = vids_of(graph, given["source"], "source")
     names = graph.ids_by_vid()
-    cutoff = np.inf if given.get("cutoff") is None else given["cutoff"]
+    cutoff = np.inf if given["cutoff"] is None else given["cutoff"]
     reached = distances < np.inf
     if (distances[sources] != 0).any() or (distances[reached] > cutoff).any():
         raise VerificationError(

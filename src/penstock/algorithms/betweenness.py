@@ -106,10 +106,7 @@ def verify(graph: Graph, result: Result) -> None:
     """Once more with edges in no order, pushed along arrays: distances by relaxing every edge until
     none changes, then path counts and dependencies from one distance to the next.
     """
-    given = {
-        "k": None, "normalized": True, "weight": False, "endpoints": False, "seed": 0,
-        "sources": None, **result.stats["parameters"],
-    }  # fmt: skip
+    given = result.stats["parameters"]
     sources, some = choose_sources(graph, given["k"], given["seed"], given["sources"])
     expected = np.zeros(graph.num_vertices)
     edges = every_edge(graph, weighted=given["weight"])

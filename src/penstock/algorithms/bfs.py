@@ -42,7 +42,7 @@ def verify(graph: Graph, result: Result) -> None:
     levels: I32 = by_vid(graph, result.values)
     given = result.stats["parameters"]
     sources = vids_of(graph, given["source"], "source")
-    smallest = check_levels(graph, "bfs", levels, sources, given.get("depth_limit"))
+    smallest = check_levels(graph, "bfs", levels, sources, given["depth_limit"])
     parents = vids_by_vid(graph, result.parents, levels >= 0)
     wrong = parents != smallest
     if wrong.any():

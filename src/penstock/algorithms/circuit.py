@@ -99,7 +99,7 @@ def verify(graph: Graph, result: Result) -> None:
     another step, edge by edge in float64, changes hardly any; after a given number of steps, all of
     them are done again.
     """
-    own = {"tol": 1e-6, "max_iter": 1000, "weight": True, **result.stats["parameters"]}
+    own = result.stats["parameters"]
     column = column_of(graph, weight=own["weight"])
     kept = given_values(graph, own["fixed"], "fixed", np.nan)
     start = np.where(np.isnan(kept), 0, kept).astype(np.float64)

@@ -67,8 +67,7 @@ def verify(graph: Graph, result: Result) -> None:
     """The distances to a few vertices, by relaxing all edges again and again, give their values;
     and vertices that have no in-edge, or if all are pivots just those, have the value 0.
     """
-    given: dict[str, Any] = {"k": None, "seed": 0, "wf_improved": True, "weight": False}
-    given |= result.stats["parameters"]
+    given = result.stats["parameters"]
     values = by_vid(graph, result.values)
     n, names = graph.num_vertices, graph.ids_by_vid()
     pivots = all_or_some(graph, given["k"], given["seed"])

@@ -47,7 +47,7 @@ def verify(graph: Graph, result: Result) -> None:
     its own are those of neighbours before it. This leaves one answer.
     """
     colours: I64 = by_vid(graph, result.values).astype(np.int64)
-    given = {"strategy": "largest_first", "seed": 0, **result.stats["parameters"]}
+    given = result.stats["parameters"]
     turns = _turns(graph, given["strategy"], given["seed"])
     if (colours < 0).any():
         k = int(np.argmax(colours < 0))

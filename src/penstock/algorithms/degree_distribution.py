@@ -35,7 +35,7 @@ def _directions(graph: Graph, direction: str) -> tuple[Direction, ...]:
 
 def verify(graph: Graph, result: Result) -> None:
     """Count the ends of all edges, read from the pages."""
-    direction = {"direction": "out", **result.stats["parameters"]}["direction"]
+    direction = result.stats["parameters"]["direction"]
     degrees: Array = np.zeros(graph.num_vertices, np.int64)
     for src, dst, _ in graph.iter_edges():
         if direction != "in" or not graph.directed:

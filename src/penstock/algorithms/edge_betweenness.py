@@ -135,10 +135,7 @@ def _table(engine: Engine, totals: F64) -> tuple[U32, U32, F64]:
 
 def verify(graph: Graph, result: Result) -> None:
     """Once more with edges in no order: every source pushes its paths along arrays of all edges."""
-    given = {
-        "k": None, "normalized": True, "weight": False, "seed": 0, "sources": None,
-        **result.stats["parameters"],
-    }  # fmt: skip
+    given = result.stats["parameters"]
     sources, _ = choose_sources(graph, given["k"], given["seed"], given["sources"])
     n, ids = graph.num_vertices, graph.ids_by_vid()
     src, dst, weight = every_edge(graph, weighted=given["weight"])

@@ -44,12 +44,12 @@ def verify(graph: Graph, result: Result) -> None:
     vids = row_vids(graph, "egonet", result)
     levels: I32 = np.full(graph.num_vertices, -1, np.int32)
     levels[vids] = result.values
-    if not given.get("center", True):
+    if not given["center"]:
         if levels[source[0]] >= 0:
             raise VerificationError("egonet: the source is there, but was not asked for")
         levels[source] = 0
-    both_ways = given.get("undirected", False)
-    check_levels(graph, "egonet", levels, source, given.get("radius", 1), both_ways=both_ways)
+    both_ways = given["undirected"]
+    check_levels(graph, "egonet", levels, source, given["radius"], both_ways=both_ways)
     member = marked(graph, vids)
     check_edges(graph, "egonet", result, lambda u, v: member[u] & member[v])
 

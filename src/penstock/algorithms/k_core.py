@@ -46,7 +46,7 @@ def verify(graph: Graph, result: Result) -> None:
     those of the graph.
     """
     vids = row_vids(graph, "k_core", result)
-    k = result.stats["parameters"].get("k")
+    k = result.stats["parameters"]["k"]
     if k is None:
         if len(vids) == 0 and graph.num_vertices:
             raise VerificationError(

@@ -86,7 +86,7 @@ def _cost(graph: Graph, inputs: object, bias: Any, max_iter: int, weight: bool) 
 
 def verify(graph: Graph, result: Result) -> None:
     """The same steps edge by edge, in float64."""
-    own = {"bias": 0.0, "max_iter": 10, "weight": True, **result.stats["parameters"]}
+    own = result.stats["parameters"]
     kept = given_values(graph, own["inputs"], "inputs", np.nan)
     bias = given_values(graph, own["bias"], "bias", 0.0)
     expected = replay(

@@ -205,7 +205,7 @@ def verify(graph: Graph, result: Result) -> None:
     """The same counters in NumPy, list by list and without shortcuts; and searches from a few
     vertices, which must not contradict them.
     """
-    own = {"b": 6, "effective": 0.9, "max_iter": None, "seed": 0, **result.stats["parameters"]}
+    own = result.stats["parameters"]
     n, m = graph.num_vertices, 1 << own["b"]
     registers: U8 = np.zeros((n, m), np.uint8)
     places, heights = counters.places_of(

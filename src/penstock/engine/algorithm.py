@@ -202,7 +202,7 @@ class Algorithm:
         given.pop("graph")
         own = {name: given.pop(name) for name in self.parameters if name in given}
         result = self.call(Task(graph, RunOptions.of(**given)), own)
-        result.stats |= {"algorithm": self.name, "parameters": own}
+        result.stats |= {"algorithm": self.name, "parameters": self._complete(own)}
         return result
 
     def call(self, task: Task, own: Mapping[str, Any]) -> Result:
@@ -211,10 +211,13 @@ class Algorithm:
 
     def cost(self, graph: Graph, **own: Any) -> Cost:
         """What it will need on a graph with these parameters."""
-        chosen = {
+        return self._cost(graph, **self._complete(own))
+
+    def _complete(self, own: Mapping[str, Any]) -> dict[str, Any]:
+        """All parameters: those given, and the defaults of the others."""
+        return {
             name: own.get(name, parameter.default) for name, parameter in self.parameters.items()
         }
-        return self._cost(graph, **chosen)
 
     def __repr__(self) -> str:
         return f"<algorithm {self.name}{self.__signature__}>"
