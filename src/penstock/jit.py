@@ -99,6 +99,21 @@ compare_and_swap: Any = _compare_and_swap
 
 
 @intrinsic
+def _count_ones(typingctx, word):  # type: ignore[no-untyped-def]
+    """How many bits of an integer are set."""
+    if not isinstance(word, nbtypes.Integer):
+        return None
+
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        return builder.ctpop(args[0])
+
+    return word(word), codegen
+
+
+count_ones: Any = _count_ones
+
+
+@intrinsic
 def _prefetch(typingctx, array, index):  # type: ignore[no-untyped-def]
     """Begin to bring ``array[index]`` into the cache. It looks at no bound."""
     signature = nbtypes.void(array, nbtypes.intp)

@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.engine.engine import Engine, Kernel
-from penstock.jit import compare_and_swap, inlined, kernel
+from penstock.jit import compare_and_swap, count_ones, inlined, kernel
 from penstock.store.mapped import iter_parts
 from penstock.stream.lists import Piece
 from penstock.types import U32, U64, Array, Direction
@@ -146,16 +146,6 @@ class Searches:
         for row in rows:
             self.alive |= row[2]
         self.frontier, self.coming = self.coming, self.frontier
-
-
-@inlined
-def _ones(word):  # type: ignore[no-untyped-def]
-    """How many bits are set."""
-    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
-    pairs = np.uint64(0x3333333333333333)
-    word = (word & pairs) + ((word >> np.uint64(2)) & pairs)
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
 
 
 @inlined
@@ -284,7 +274,7 @@ def _settle_range(begin, end, seen, frontier, coming, alive, outs, ins, sums, co
             if new != 0:
                 seen[at] |= new
                 bits[plane] |= new
-                ones = _ones(new)
+                ones = count_ones(new)
                 sums[v] += np.int64(ones) * level
                 counts[v] += np.uint32(ones)
                 if counted:

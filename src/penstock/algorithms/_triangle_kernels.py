@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.jit import atomic_add, inlined, kernel
+from penstock.jit import atomic_add, count_ones, inlined, kernel
 
 #: A list that is so many times longer than the marked one is searched.
 SEARCHED = 16
@@ -139,16 +139,6 @@ def _row(v):  # type: ignore[no-untyped-def]
     return np.uint64(32) * group * words + (v & np.uint64(63)) * words
 
 
-@inlined
-def _ones(word):  # type: ignore[no-untyped-def]
-    """How many bits are set; compilers know this text."""
-    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
-    pairs = np.uint64(0x3333333333333333)
-    word = (word & pairs) + ((word >> np.uint64(2)) & pairs)
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
-
-
 @kernel
 def fill_rows(begin, end, start, last, places, lengths, entries, pairs, rows):  # type: ignore[no-untyped-def]
     """The first lists of a window once more, as bits."""
@@ -192,7 +182,7 @@ def count(  # type: ignore[no-untyped-def]
                     both = rows[row + j] & marks[j]
                     while both != 0:
                         rest = both & (both - one)
-                        tally[(j << six) + _ones((both ^ rest) - one)] += 2
+                        tally[(j << six) + count_ones((both ^ rest) - one)] += 2
                         hits += 1
                         both = rest
             elif size2 > searched * (high - low):
