@@ -13,9 +13,11 @@ from dataclasses import replace
 import numpy as np
 
 from penstock.algorithms._levels import I32, STATE_BYTES, frontier_bytes, search_levels
+from penstock.arrays import distinct
+from penstock.device.lists import notify
 from penstock.engine.algorithm import Cost, Task
 from penstock.engine.engine import Engine
-from penstock.jit import atomic_add, compare_and_swap, kernel
+from penstock.jit import atomic_add, kernel
 from penstock.store.graph import Graph
 from penstock.stream.lists import Piece
 from penstock.types import U8, U32, Array, Direction
@@ -104,10 +106,10 @@ def _few_around(
     while len(layers) <= limit and len(layers[-1]):
         with engine.step(active=len(layers[-1])):
             found = [
-                engine.traverse(layers[-1], _mark, member, direction=direction)
+                engine.traverse(layers[-1], notify, member, direction=direction)
                 for direction in directions
             ]
-        layers.append(np.sort(np.concatenate(found)))
+        layers.append(distinct(np.concatenate(found)))  # some are found by two threads
         total += len(layers[-1])
         if total > engine.num_vertices // FEW and len(layers) <= limit:
             engine.free("member")
@@ -186,22 +188,6 @@ def count_ends(engine: Engine, src: U32, dst: U32, counts: U32) -> None:
     """Add up how many ends of the edges are at each vertex; a loop has both at one."""
     for ends in (src, dst):
         engine.each(_count, ends, counts, length=len(ends))
-
-
-@kernel
-def _mark(block, vertices, found, member):  # type: ignore[no-untyped-def]
-    """Neighbours that were not marked before are found."""
-    offsets, neighbours = block.offsets, block.neighbours
-    first, one = np.uint64(block.first), np.uint64(1)
-    count = np.uint64(0)
-    for i in range(np.uint64(len(vertices))):
-        v = np.uint64(vertices[i]) - first
-        for edge in range(np.uint64(offsets[v]), np.uint64(offsets[v + one])):
-            u = np.uint64(neighbours[edge])
-            if member[u] == 0 and compare_and_swap(member, u, np.uint8(0), np.uint8(1)) == 0:
-                found[count] = u
-                count += one
-    return count
 
 
 @kernel
