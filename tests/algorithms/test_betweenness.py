@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from traversal_making import SMALL, WAYS, build, edges, stopping_after
+from traversal_making import COMMON_KINDS, SMALL, WAYS, build, edges, stopping_after
 
 import penstock as ps
 from penstock.algorithms import _brandes_whole
@@ -124,13 +124,8 @@ def test_samples_are_the_same_for_a_seed_however_the_graph_is_stored():
     np.testing.assert_array_equal(everything.values, ps.betweenness(one).values)
 
 
-KINDS = {"directed": {}, "undirected": {"directed": False}, "as given": {
-    "directed": False, "vertex_order": "none", "neighbour_order": "input",
-}}  # fmt: skip
-
-
 @pytest.mark.parametrize("weight", [False, True])
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("kind", COMMON_KINDS.values(), ids=COMMON_KINDS)
 def test_every_way_gives_the_same(kind, weight, tmp_path, monkeypatch):
     src, dst = edges()
     short = (src < 6000) & (dst < 6000)  # without the long path: it would be a page for each level

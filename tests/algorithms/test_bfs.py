@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from traversal_making import SMALL, WAY_NAMES, WAYS, build, edges, stopping_after
+from traversal_making import COMMON_KINDS, SMALL, WAY_NAMES, WAYS, build, edges, stopping_after
 
 import penstock as ps
 from penstock.algorithms._levels import pulling_pays
@@ -39,10 +39,8 @@ def test_equals_networkx(shape, directed, limit, data):
 
 
 KINDS = {
-    "directed": {},
-    "undirected": {"directed": False},
+    **COMMON_KINDS,
     "out-lists only": {"directions": "out"},
-    "as given": {"directed": False, "vertex_order": "none", "neighbour_order": "input"},
     "nearest first": {"neighbour_order": "degree"},
 }
 

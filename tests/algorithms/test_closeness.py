@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from traversal_making import SMALL, WAYS, build, edges, stopping_after
+from traversal_making import COMMON_KINDS, SMALL, WAYS, build, edges, stopping_after
 
 import penstock as ps
 from penstock.algorithms import closeness
@@ -60,11 +60,9 @@ def test_estimates_are_what_they_are_said_to_be(shape, directed, improved, data)
 
 
 KINDS = {
-    "directed": {},
-    "undirected": {"directed": False},
+    **COMMON_KINDS,
     "out-lists only": {"directions": "out"},
     "in-lists only": {"directions": "in"},
-    "as given": {"directed": False, "vertex_order": "none", "neighbour_order": "input"},
 }
 
 

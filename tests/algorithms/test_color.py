@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from traversal_making import SMALL, WAYS, build, edges, stopping_after
+from traversal_making import COMMON_KINDS, SMALL, WAYS, build, edges, stopping_after
 
 import penstock as ps
 from penstock import config
@@ -63,10 +63,8 @@ def test_equals_networkx(shape, directed, load, strategy, seed):
 
 
 KINDS = {
-    "directed": {},
-    "undirected": {"directed": False},
+    **COMMON_KINDS,
     "several edges": {"duplicates": "keep"},
-    "as given": {"directed": False, "vertex_order": "none", "neighbour_order": "input"},
 }
 
 

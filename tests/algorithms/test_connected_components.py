@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from traversal_making import SMALL, WAY_NAMES, WAYS, build, edges, stopping_after
+from traversal_making import COMMON_KINDS, SMALL, WAY_NAMES, WAYS, build, edges, stopping_after
 
 import penstock as ps
 from penstock.algorithms.connected_components import verify
@@ -30,11 +30,9 @@ def test_equals_networkx(shape, directed, load):
 
 
 KINDS = {
-    "directed": {},
-    "undirected": {"directed": False},
+    **COMMON_KINDS,
     "out-lists only": {"directions": "out"},
     "in-lists only": {"directions": "in"},
-    "as given": {"directed": False, "vertex_order": "none", "neighbour_order": "input"},
 }
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from traversal_making import SMALL, WAY_NAMES, WAYS, build, edges, stopping_after
+from traversal_making import COMMON_KINDS, SMALL, WAY_NAMES, WAYS, build, edges, stopping_after
 
 import penstock as ps
 from penstock import config
@@ -54,11 +54,9 @@ def test_equals_networkx(shape, directed, load, duplicates):
 
 
 KINDS = {
-    "directed": {},
-    "undirected": {"directed": False},
+    **COMMON_KINDS,
     "several edges": {"duplicates": "keep"},
     "no loops": {"directed": False, "self_loops": "drop"},
-    "as given": {"directed": False, "vertex_order": "none", "neighbour_order": "input"},
     "directed, as given": {"vertex_order": "none", "neighbour_order": "input"},
 }
 

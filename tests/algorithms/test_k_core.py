@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from traversal_making import SMALL, WAYS, build, edges
+from traversal_making import COMMON_KINDS, SMALL, WAYS, build, edges
 
 import penstock as ps
 from penstock.algorithms.k_core import verify
@@ -42,10 +42,8 @@ def test_equals_networkx(shape, directed, load, k):
 
 
 KINDS = {
-    "directed": {},
-    "undirected": {"directed": False},
+    **COMMON_KINDS,
     "several edges": {"duplicates": "keep", "directed": False},
-    "as given": {"directed": False, "vertex_order": "none", "neighbour_order": "input"},
 }
 
 

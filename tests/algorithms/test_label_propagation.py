@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from traversal_making import SMALL, WAY_NAMES, WAYS, build, edges, stopping_after
+from traversal_making import COMMON_KINDS, SMALL, WAY_NAMES, WAYS, build, edges, stopping_after
 
 import penstock as ps
 from penstock.algorithms import _labels_check
@@ -25,10 +25,8 @@ SHARED = Path(__file__).parents[3] / "shared" / "data"
 needs_data = pytest.mark.skipif(not SHARED.is_dir(), reason="no ../shared/data beside the project")
 
 KINDS = {
-    "directed": {},
-    "undirected": {"directed": False},
+    **COMMON_KINDS,
     "duplicates": {"duplicates": "keep"},
-    "as given": {"directed": False, "vertex_order": "none", "neighbour_order": "input"},
 }
 
 

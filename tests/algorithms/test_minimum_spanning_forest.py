@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import minimum_spanning_tree
-from traversal_making import SMALL, WAY_NAMES, WAYS, build, edges, stopping_after
+from traversal_making import COMMON_KINDS, SMALL, WAY_NAMES, WAYS, build, edges, stopping_after
 
 import penstock as ps
 from penstock.algorithms import minimum_spanning_forest as module
@@ -21,11 +21,9 @@ from penstock.engine.result_edges import edge_table
 from penstock.errors import InputError, VerificationError
 
 KINDS = {
-    "directed": {},
-    "undirected": {"directed": False},
+    **COMMON_KINDS,
     "out-lists only": {"directions": "out"},
     "in-lists only": {"directions": "in"},
-    "as given": {"directed": False, "vertex_order": "none", "neighbour_order": "input"},
     "duplicates": {"directed": False, "duplicates": "keep"},
 }
 

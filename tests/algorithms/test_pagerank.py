@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from traversal_making import SMALL, WAYS, build, edges, stopping_after
+from traversal_making import COMMON_KINDS, SMALL, WAYS, build, edges, stopping_after
 
 import penstock as ps
 from penstock import config
@@ -74,10 +74,8 @@ def test_push_and_async_end_at_the_same_ranks(shape, directed, given_values):
 
 
 KINDS = {
-    "directed": {},
-    "undirected": {"directed": False},
+    **COMMON_KINDS,
     "out-lists only": {"directions": "out"},
-    "as given": {"directed": False, "vertex_order": "none", "neighbour_order": "input"},
 }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from traversal_making import SMALL, WAYS, build, edges, stopping_after
+from traversal_making import COMMON_KINDS, SMALL, WAYS, build, edges, stopping_after
 
 import penstock as ps
 from penstock import algorithms, config
@@ -112,11 +112,9 @@ def test_circuits_settle_where_kirchhoff_has_them(case):
 
 
 KINDS = {
-    "directed": {},
-    "undirected": {"directed": False},
+    **COMMON_KINDS,
     "out-lists only": {"directions": "out"},
     "in-lists only": {"directions": "in"},
-    "as given": {"directed": False, "vertex_order": "none", "neighbour_order": "input"},
 }
 
 

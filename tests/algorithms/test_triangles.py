@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from traversal_making import SMALL, WAY_NAMES, WAYS, build, edges, stopping_after
+from traversal_making import COMMON_KINDS, SMALL, WAY_NAMES, WAYS, build, edges, stopping_after
 
 import penstock as ps
 from penstock.algorithms import _triangle_kernels, _triangles, find
@@ -48,10 +48,8 @@ def test_equals_networkx(shape, directed, load, order, keep):
 
 
 KINDS = {
-    "directed": {},
-    "undirected": {"directed": False},
+    **COMMON_KINDS,
     "both ways as given": {"vertex_order": "none", "neighbour_order": "input"},
-    "as given": {"directed": False, "vertex_order": "none", "neighbour_order": "input"},
     "kept": {"directed": False, "duplicates": "keep", "vertex_order": "none"},
 }
 

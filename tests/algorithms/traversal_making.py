@@ -25,6 +25,13 @@ WAYS = [
 ]
 WAY_NAMES = ["one thread", "three threads", "streamed", "page by page"]
 
+#: What a graph may be built as, at least.
+COMMON_KINDS: dict[str, dict[str, Any]] = {
+    "directed": {},
+    "undirected": {"directed": False},
+    "as given": {"directed": False, "vertex_order": "none", "neighbour_order": "input"},
+}
+
 #: The number of vertices, and pairs of them.
 SMALL = st.integers(1, 12).flatmap(
     lambda n: st.tuples(
