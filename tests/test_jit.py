@@ -1,4 +1,4 @@
-"""Atomic operations, from several threads at once."""
+"""Atomic operations, from several threads at once; and bits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from penstock.jit import atomic_add, atomic_min, compare_and_swap, kernel
+from penstock.jit import atomic_add, atomic_min, compare_and_swap, count_ones, kernel
 
 
 @kernel
@@ -37,6 +37,19 @@ def increase(array, times):  # type: ignore[no-untyped-def]
 def add(array, times):  # type: ignore[no-untyped-def]
     for _ in range(times):
         atomic_add(array, 0, 1)
+
+
+@kernel
+def count_bits(words):  # type: ignore[no-untyped-def]
+    return [count_ones(word) for word in words]
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint32, np.uint64])
+def test_bits_are_counted(dtype):
+    most = np.iinfo(dtype).max
+    words = [0, 1, most, most - 1, most // 3]
+    found = count_bits(np.array(words, dtype))
+    assert [int(each) for each in found] == [each.bit_count() for each in words]
 
 
 @pytest.mark.parametrize("dtype", [np.uint32, np.int64])
