@@ -18,6 +18,8 @@ class Counters:
     #: Bytes and pages that came from storage.
     bytes_read: int = 0
     pages_read: int = 0
+    #: Reads of single lists, or several together.
+    reads: int = 0
     #: Pages that were in memory when they were needed.
     cache_hits: int = 0
     edges_traversed: int = 0
@@ -100,6 +102,7 @@ class Metrics:
         row |= {
             "pages_read": done.pages_read,
             "bytes_read": done.bytes_read,
+            "reads": done.reads,
             "cache_hits": done.cache_hits,
             "edges": done.edges_traversed,
             "seconds": clock() - begin,

@@ -43,8 +43,11 @@ class Workers:
         self.count = count
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="penstock")
 
-    def run(self, function: Callable[[int, T], R], pieces: Sequence[T]) -> list[R]:
+    def run(
+        self, function: Callable[[int, T], R], pieces: Sequence[T], at_once: int | None = None
+    ) -> list[R]:
         """``function(worker, piece)`` for each piece; the results in the order of the pieces.
+        ``at_once``: workers that take part, if not all are to.
 
         After an error, and after an interrupt in the calling thread, no further piece is begun;
         the error of the earliest piece is raised once all threads are idle.
@@ -72,7 +75,7 @@ class Workers:
             return [function(0, pieces[0])]
         futures: list[Future[None]] = []
         try:
-            for k in range(min(self.count, len(pieces))):
+            for k in range(min(at_once or self.count, self.count, len(pieces))):
                 futures.append(self._pool.submit(work, k))
             wait(futures)
         finally:

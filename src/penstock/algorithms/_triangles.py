@@ -33,8 +33,9 @@ import numpy as np
 from penstock.algorithms import _triangle_kernels as kernels
 from penstock.config import format_bytes
 from penstock.engine.algorithm import Cost, Task
-from penstock.engine.engine import Engine, list_bytes
+from penstock.engine.engine import Engine
 from penstock.engine.recovery import Recovery
+from penstock.engine.topology import list_bytes
 from penstock.errors import BudgetError
 from penstock.store.graph import Graph
 from penstock.stream.budget import spell_enough

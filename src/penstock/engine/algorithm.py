@@ -54,6 +54,20 @@ class Cost:
     work: float = 1.0
     #: The same with the lists in memory, if it then leaves out most of them.
     resident_passes: float | None = None
+    #: Whether it can do with the first edges of each list in memory, and other lists read one by
+    #: one; and how many first edges, if that is asked for.
+    tiered: bool = False
+    head_edges: int | None = None
+
+    def needs(self, num_vertices: int) -> dict[str, Any]:
+        """What an engine is asked for."""
+        return {
+            "directions": self.directions,
+            "columns": self.columns,
+            "state_bytes": self.vertex_bytes * num_vertices + self.more_bytes,
+            "tiered": self.tiered,
+            "head_edges": self.head_edges,
+        }
 
 
 @dataclass(slots=True)
@@ -83,13 +97,7 @@ class Task:
 
     def open(self, cost: Cost) -> Engine:
         """An engine for loops over the verbs."""
-        self.engine = Engine(
-            self.graph,
-            self.options,
-            directions=cost.directions,
-            columns=cost.columns,
-            state_bytes=cost.vertex_bytes * self.graph.num_vertices + cost.more_bytes,
-        )
+        self.engine = Engine(self.graph, self.options, **cost.needs(self.graph.num_vertices))
         return self.engine
 
     def execute(self, program: Program, settings: Settings) -> Outcome:
@@ -111,6 +119,7 @@ class Task:
             "edges_traversed": total.edges_traversed,
             "bytes_read": total.bytes_read,
             "pages_read": total.pages_read,
+            "reads": total.reads,
             "cache_hits": total.cache_hits,
             "peak_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             "io_seconds": total.io_seconds,
@@ -120,6 +129,8 @@ class Task:
             "threads": engine.threads,
             "streams": engine.plan.streams,
             "resident": engine.plan.resident,
+            "head_edges": engine.plan.head_edges,
+            "head_edges": engine.plan.head_edges,
             "ranges": engine.plan.ranges,
             "planned_memory": engine.plan.memory_bytes,
             **engine.facts,
@@ -135,8 +146,15 @@ class Task:
             values,
             stats=self.stats(**more),
             iterations=self.engine.metrics.rows,
+            threads=self.engine.threads,
+            keep=self._has_room_for_order(),
             **columns,
         )
+
+    def _has_room_for_order(self) -> bool:
+        """Whether the order of the ids may be in memory both ways, for later results too."""
+        assert self.engine is not None
+        return self.engine.is_resident() and self.engine.budget.left >= 8 * self.graph.num_vertices
 
     def some(
         self, name: str, vids: U32, values: Array, *, more: Mapping[str, Any], **columns: Any
@@ -145,8 +163,7 @@ class Task:
         ``columns`` and ``edges`` as for :meth:`result`.
         """
         assert self.engine is not None
-        keep = self.engine.is_resident() and self.engine.budget.left >= 8 * self.graph.num_vertices
-        ranks, order = in_id_order(self.graph, vids, keep=keep)
+        ranks, order = in_id_order(self.graph, vids, keep=self._has_room_for_order())
         others = columns.pop("columns", {})
         return Result.table(
             name,

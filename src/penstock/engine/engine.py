@@ -20,43 +20,21 @@ from numpy.typing import DTypeLike
 from penstock.arrays import distinct
 from penstock.engine.interrupt import Deferred
 from penstock.engine.options import RunOptions
-from penstock.engine.plan import Lists as ListBytes
 from penstock.engine.plan import Needs, Plan, make_plan
-from penstock.memory import keep_freed
+from penstock.engine.topology import Topology, list_bytes, tier_needs
 from penstock.metrics import Metrics, clock
 from penstock.parallel import Workers
 from penstock.progress import Silent
 from penstock.store.graph import Graph
+from penstock.stream.arena import DEEP_STREAMS
 from penstock.stream.budget import Budget
-from penstock.stream.cache import PageCache
-from penstock.stream.lists import (
-    Lists,
-    Piece,
-    ResidentLists,
-    StreamedLists,
-    load,
-    piece_edges,
-    stream_buffer_bytes,
-)
-from penstock.stream.policy import POLICIES
+from penstock.stream.lists import Lists, Piece, piece_edges
+from penstock.stream.tiers import Tier, TieredLists
 from penstock.types import U32, Array, Direction
 
 Kernel = Callable[..., Any]
 #: Vertices in a range of :meth:`Engine.each`.
 EACH_VERTICES = 1 << 16
-
-
-def list_bytes(graph: Graph, direction: Direction, columns: Sequence[str]) -> ListBytes:
-    """What the lists of one direction take, in the forms that they can have."""
-    table = graph.page_table(direction)
-    edges = int(table["num_edges"].sum(dtype=np.int64))
-    widths = {column.name: column.dtype.itemsize for column in graph.catalog.columns}
-    offsets = (4 if edges < 1 << 32 else 8) * (graph.num_vertices + 1)
-    per_edge = 4 + sum(widths[name] for name in columns if name in widths)
-    page_bytes = graph.catalog.page_bytes
-    return ListBytes(
-        len(table), page_bytes, stream_buffer_bytes(table, page_bytes), offsets + edges * per_edge
-    )
 
 
 class Engine:
@@ -74,6 +52,8 @@ class Engine:
         always_bytes: int = 0,
         cut_ranges: int = 1,
         cut_bytes: int = 0,
+        tiered: bool = False,
+        head_edges: int | None = None,
     ) -> None:
         self.graph = graph
         self.options = options
@@ -87,6 +67,7 @@ class Engine:
         needs = Needs(
             tuple(list_bytes(graph, d, columns) for d in self.directions),
             state_bytes, gathered_bytes, always_bytes, cut_bytes,
+            tier_needs(graph, self.directions, options, head_edges) if tiered else None,
         )  # fmt: skip
         self.plan: Plan = make_plan(
             needs, options.memory, threads=options.threads, streams=options.streams,
@@ -95,12 +76,14 @@ class Engine:
         self.budget = Budget(options.memory)
         self.workers = Workers(options.threads if self.plan.resident else self.plan.streams)
         self.metrics = Metrics(
-            max(self.plan.streams, options.threads), tracing=options.trace is not None
+            max(self.plan.streams, options.threads, DEEP_STREAMS if self.is_tiered() else 1),
+            tracing=options.trace is not None,
         )
-        self._lists: dict[Direction, Lists] = {}
-        self._streamed: list[StreamedLists] = []
+        self._topology = Topology(
+            graph, options, self.plan, self.directions, self.columns, self.workers, self.metrics,
+            self.budget,
+        )  # fmt: skip
         self.deferred = Deferred(active=options.checkpoint is not None)
-        self.load_seconds = 0.0
         #: What a run has to say about its result, for the result's stats.
         self.facts: dict[str, Any] = {}
         self._within_step = False
@@ -111,8 +94,7 @@ class Engine:
 
     def __exit__(self, *error: object) -> None:
         self.workers.close()
-        for lists in self._streamed:
-            lists.close()
+        self._topology.close()
         self.deferred.__exit__(*error)
 
     # Lists
@@ -121,75 +103,23 @@ class Engine:
         """Whether the lists are in memory as a whole."""
         return self.plan.resident
 
+    def is_tiered(self) -> bool:
+        """Whether the first edges of each list are in memory, and lists are read one by one."""
+        return self.plan.head_edges is not None
+
     def lists(self, direction: Direction) -> Lists:
         """The lists of a direction, opened or loaded when first asked for."""
-        stored = self.graph.stored(direction)
-        if stored not in self._lists:
-            self._make_room()
-            if not self.plan.resident:
-                self._lists[stored] = self._open(stored, self.workers)
-            else:
-                self._lists[stored] = self._loaded(stored)
-        return self._lists[stored]
+        return self._topology.lists(direction)
 
-    def _open(self, stored: Direction, workers: Workers) -> StreamedLists:
-        share = self.plan.cache_pages // len(self.directions)
-        sizes = list_bytes(self.graph, stored, self.columns)
-        self.budget.take(workers.count * sizes.stream_bytes, "page buffers")
-        self.budget.take(share * sizes.page_bytes, "page cache")
-        keep_freed(8 << 20)
-        cache = PageCache(share, POLICIES[self.options.cache])
-        opened = StreamedLists(self.graph, stored, self.columns, workers, self.metrics, cache)
-        self._streamed.append(opened)
-        return opened
+    def tier(self, direction: Direction) -> Tier:
+        """What is in memory of lists in tiers."""
+        lists = self.lists(direction)
+        assert isinstance(lists, TieredLists)
+        return lists.tier
 
     def drop_cache(self) -> None:
         """Forget the pages that are cached and cache no more: their memory is for others."""
-        for lists in self._streamed:
-            lists.drop_cache()
-        self.budget.give_back("page cache")
-
-    def _loaded(self, stored: Direction) -> ResidentLists:
-        """Lists that an earlier run left with the graph, or that are loaded now."""
-        key = (stored, self.columns)
-        sizes = list_bytes(self.graph, stored, self.columns)
-        block = self.graph.kept.get(key)
-        if block is None:
-            begin = clock()
-            with_columns = {c.name: c.dtype for c in self.graph.catalog.columns}
-            streams = Workers(self.plan.streams)
-            opened = self._open(stored, streams)
-            try:
-                block = load(
-                    opened, self.num_vertices, [with_columns[name] for name in self.columns]
-                )
-            finally:
-                streams.close()
-                opened.close()
-                self.budget.give_back("page buffers")
-            self._streamed.clear()
-            self.graph.kept[key] = block
-            self.load_seconds += clock() - begin
-        self.budget.take(sizes.resident_bytes, f"{stored}-lists")
-        table = self.graph.page_table(stored)
-        return ResidentLists(block, table, stored, self.workers)
-
-    def _make_room(self) -> None:
-        """Forget lists of earlier runs that this one has no use for, as far as they would not fit
-        beside its own.
-        """
-        kept = self.graph.kept
-        others = {key: _held_bytes(value) for key, value in kept.items() if not self._uses(*key)}
-        total = sum(others.values())
-        for key, size in others.items():
-            if total > self.options.memory - self.plan.memory_bytes:
-                del kept[key]
-                total -= size
-
-    def _uses(self, what: str, columns: tuple[str, ...]) -> bool:
-        """Whether lists that are kept with the graph are some that this run will ask for."""
-        wanted = what in self.directions or (self.plan.cut and what.startswith("cut "))
-        return self.plan.resident and columns == self.columns and wanted
+        self._topology.drop_cache()
 
     # State
 
@@ -217,6 +147,11 @@ class Engine:
             return self.options.tmpdir
         place = self.options.checkpoint or self.graph.path
         return Path(tempfile.gettempdir()) if place is None else place.absolute().parent
+
+    @property
+    def load_seconds(self) -> float:
+        """How long it took to load what is in memory."""
+        return self._topology.load_seconds
 
     # Verbs
 
@@ -317,16 +252,17 @@ class Engine:
             if part is not None:
                 target[part[0]] += part[1]
 
-    def select(self, kernel: Kernel, *args: Any) -> U32:
+    def select(self, kernel: Kernel, *args: Any, length: int | None = None) -> U32:
         """The vertices that a kernel chooses, ascending: ``kernel(begin, end, chosen, *args)``
-        writes those of a range into ``chosen`` and returns how many.
+        writes those of a range into ``chosen`` and returns how many. ``length``: of the first so
+        many vertices, if not of all.
         """
 
         def some(begin: int, end: int) -> U32:
             chosen: U32 = np.empty(end - begin, np.uint32)
             return chosen[: kernel(begin, end, chosen, *args)].copy()
 
-        return np.concatenate([np.empty(0, np.uint32), *self.each(some)])
+        return np.concatenate([np.empty(0, np.uint32), *self.each(some, length=length)])
 
     def each(self, kernel: Kernel, *args: Any, length: int | None = None) -> list[Any]:
         """``kernel(begin, end, *args)`` over ranges of vertices; what it returned, in order."""
@@ -379,10 +315,3 @@ class Engine:
             for name in self._held_arrays():
                 self.budget.give_back(name)
             self.budget.holders |= held
-
-
-def _held_bytes(value: Any) -> int:
-    """Bytes of the arrays in a block, or in several."""
-    if isinstance(value, np.ndarray):
-        return value.nbytes
-    return sum(map(_held_bytes, value)) if isinstance(value, list | tuple) else 0

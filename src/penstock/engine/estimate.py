@@ -15,11 +15,11 @@ from typing import Any, Literal
 import numpy as np
 
 from penstock.engine.algorithm import Algorithm, Cost
-from penstock.engine.engine import list_bytes
 from penstock.engine.options import RunOptions
 from penstock.engine.plan import SPARE_BYTES, Plan
 from penstock.engine.profile import Cores, Profile, profile_for
 from penstock.engine.rehearsal import Planned, plan_run
+from penstock.engine.topology import list_bytes
 from penstock.store.banded_decode import decode_body
 from penstock.store.graph import Graph
 from penstock.store.mapped import iter_parts, read_range

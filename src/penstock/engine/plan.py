@@ -5,12 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from penstock.config import format_bytes
 from penstock.errors import BudgetError
 from penstock.stream.budget import spell_enough
+from penstock.types import I64
 
 #: Small arrays, results on their way, the allocator's crumbs.
 SPARE_BYTES = 2 << 20
+
+#: Bytes of an edge in memory.
+HEAD_BYTES = 4
 
 #: Gathered values are kept in so many ranges at most: the topology passes once for each.
 MOST_RANGES = 256
@@ -34,6 +40,27 @@ class Lists:
 
 
 @dataclass(frozen=True, slots=True)
+class TierNeeds:
+    """What the lists take if only their first edges are in memory."""
+
+    #: Everything but those edges.
+    fixed_bytes: int
+    #: Entry k: edges in memory if each list has its first k there; after the last, all of them.
+    head_sums: I64
+    #: The k that is asked for; None: as memory allows.
+    head_edges: int | None = None
+
+    def most_edges(self, room: int) -> int:
+        """The largest k whose edges fit some bytes."""
+        return int(np.searchsorted(self.head_sums, room // HEAD_BYTES, side="right")) - 1
+
+    def bytes(self, head_edges: int) -> int:
+        """What everything takes with a k."""
+        sums = self.head_sums
+        return self.fixed_bytes + HEAD_BYTES * int(sums[min(head_edges, len(sums) - 1)])
+
+
+@dataclass(frozen=True, slots=True)
 class Needs:
     """What a run must or would like to hold, in bytes."""
 
@@ -46,6 +73,8 @@ class Needs:
     always_bytes: int = 0
     #: A second form of the topology, cut for the cache, if there is room for it.
     cut_bytes: int = 0
+    #: The topology in tiers, if the run can do with it.
+    tier: TierNeeds | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +93,8 @@ class Plan:
     ranges: int
     #: What the run will hold beyond its base, at most.
     memory_bytes: int
+    #: Edges of each list that are in memory, if lists are in tiers.
+    head_edges: int | None = None
 
 
 def make_plan(
@@ -83,10 +114,15 @@ def make_plan(
     page = max((each.page_bytes for each in needs.lists), default=1)
     resident = sum(each.resident_bytes for each in needs.lists)
     fixed = needs.state_bytes + SPARE_BYTES + wanted * per_stream
-    if load and fixed + resident <= memory:
+    asked = needs.tier is not None and needs.tier.head_edges is not None
+    if load and not asked and fixed + resident <= memory:
         cut = needs.cut_bytes > 0 and fixed + resident + needs.cut_bytes <= memory
         total = fixed + resident + (needs.cut_bytes if cut else 0)
         return Plan(wanted, True, cut, 0, "memory", 1, total)
+    if needs.tier is not None:
+        in_tiers = _plan_tiers(needs.tier, memory, fixed, wanted)
+        if in_tiers is not None:
+            return in_tiers
     tiers: list[tuple[StateTier, int]] = [("memory", needs.state_bytes)]
     if needs.gathered_bytes is not None:
         tiers.append(("streamed", needs.gathered_bytes + needs.always_bytes))
@@ -107,6 +143,22 @@ def make_plan(
             ranges = -(-needs.gathered_bytes // left)
             return Plan(count, False, False, 0, "ranges", ranges, memory)
     raise BudgetError(_refusal(needs, memory, counts[-1] * per_stream + SPARE_BYTES))
+
+
+def _plan_tiers(tier: TierNeeds, memory: int, fixed: int, streams: int) -> Plan | None:
+    """A plan with lists in tiers; None if memory is too short for any."""
+    k = tier.head_edges
+    if k is None:
+        k = tier.most_edges(memory - fixed - tier.fixed_bytes)
+        if k < 1:
+            return None
+    total = fixed + tier.bytes(k)
+    if total > memory:
+        raise BudgetError(
+            f"memory: {format_bytes(memory)} is not enough to keep the first {k:,} edges of each "
+            f"vertex in memory; {spell_enough(total)} would do"
+        )
+    return Plan(streams, False, False, 0, "memory", 1, total, k)
 
 
 def _refusal(needs: Needs, memory: int, buffers: int) -> str:

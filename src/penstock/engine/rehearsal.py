@@ -63,11 +63,7 @@ class _Rehearsal(Task):
 
     def open(self, cost: Cost) -> Engine:
         """Plan for loops over the verbs."""
-        return self._plan(
-            directions=cost.directions,
-            columns=cost.columns,
-            state_bytes=cost.vertex_bytes * self.graph.num_vertices + cost.more_bytes,
-        )
+        return self._plan(**cost.needs(self.graph.num_vertices))
 
     def execute(self, program: Program, settings: Settings) -> NoReturn:
         """Plan for a vertex program."""

@@ -93,7 +93,7 @@ def _copier(width: int) -> Any:
     return copy
 
 
-_copy2, _copy3, _copy4 = (_copier(width) for width in (2, 3, 4))
+copy2, copy3, copy4 = (_copier(width) for width in (2, 3, 4))
 
 
 @inlined
@@ -171,11 +171,11 @@ def _copy_within(page, at, width, count, neighbours, e):  # type: ignore[no-unty
     end = at + width * count
     while at < end and at + _U(_REACH) <= _U(len(page)):
         if width == _U(2):
-            _copy2(page, at, neighbours, e)
+            copy2(page, at, neighbours, e)
         elif width == _U(3):
-            _copy3(page, at, neighbours, e)
+            copy3(page, at, neighbours, e)
         else:
-            _copy4(page, at, neighbours, e)
+            copy4(page, at, neighbours, e)
         at += _U(_AT_ONCE) * width
         e += _U(_AT_ONCE)
     while at < end:
@@ -212,16 +212,16 @@ def decode_body(page, small, vertices, edges, bands, column_sizes, offsets, neig
         end2 = at2 + _U(2) * count2
         end3 = at3 + _U(3) * count3
         if end2 <= last and end3 <= last:
-            _copy2(page, at2, neighbours, e)
+            copy2(page, at2, neighbours, e)
             k = _U(_AT_ONCE)
             while k < count2:
-                _copy2(page, at2 + _U(2) * k, neighbours, e + k)
+                copy2(page, at2 + _U(2) * k, neighbours, e + k)
                 k += _U(_AT_ONCE)
             e += count2
-            _copy3(page, at3, neighbours, e)
+            copy3(page, at3, neighbours, e)
             k = _U(_AT_ONCE)
             while k < count3:
-                _copy3(page, at3 + _U(3) * k, neighbours, e + k)
+                copy3(page, at3 + _U(3) * k, neighbours, e + k)
                 k += _U(_AT_ONCE)
             e += count3
         else:

@@ -71,11 +71,20 @@ class FilePages:
         """The same pages, read past the system's cache into :func:`~direct.page_buffer`."""
         return FilePages(self._files, self.page_bytes, self.num_pages, direct=True)
 
+    @property
+    def descriptors(self) -> list[int]:
+        """The open files, one a stripe."""
+        return list(self._fds)
+
     def read_page(self, page_id: int, buffer: U8) -> None:
         """Read a page from its stripe."""
+        self.read_part(page_id, 0, buffer)
+
+    def read_part(self, page_id: int, begin: int, buffer: U8) -> None:
+        """Read some of a page."""
         stripes = len(self._fds)
         fd = self._fds[page_id % stripes]
-        offset = (page_id // stripes) * self.page_bytes
+        offset = (page_id // stripes) * self.page_bytes + begin
         try:
             missing = len(buffer) - read_at(fd, offset, buffer)
         except OSError as error:

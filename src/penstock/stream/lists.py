@@ -22,7 +22,7 @@ from penstock.parallel import Turns, Workers
 from penstock.store.graph import Graph
 from penstock.store.layout import DECODE_ROOM
 from penstock.store.page import LARGE
-from penstock.stream.block import Block
+from penstock.stream.block import BY_PLACE, Block
 from penstock.stream.cache import PageCache
 from penstock.stream.order import check_table, pages_of, slices_of, visiting_order
 from penstock.stream.reader import PageReader
@@ -61,11 +61,14 @@ def piece_edges(piece: Piece) -> int:
     if piece.vertices is None:
         offsets = block.offsets
         return int(offsets[piece.end - block.first]) - int(offsets[piece.begin - block.first])
-    return int(_count_edges(block.offsets, block.first, piece.vertices))
+    if block.first == BY_PLACE:
+        return len(block.neighbours)
+    return int(count_edges(block.offsets, block.first, piece.vertices))
 
 
 @kernel
-def _count_edges(offsets, first, vertices):  # type: ignore[no-untyped-def]
+def count_edges(offsets, first, vertices):  # type: ignore[no-untyped-def]
+    """Edges of the lists of some vertices."""
     begin, one, total = np.uint64(first), np.uint64(1), np.uint64(0)
     for i in range(np.uint64(len(vertices))):
         v = np.uint64(vertices[i]) - begin

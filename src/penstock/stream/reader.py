@@ -46,6 +46,20 @@ class PageReader:
         counters.pages_read += 1
         counters.bytes_read += len(buffer)
 
+    def read_part(self, page: int, begin: int, buffer: U8) -> None:
+        """Fill a buffer from a place within a page in storage."""
+        assert self._files is not None
+        self._files.read_part(page, begin, buffer)
+
+    def descriptors(self) -> list[int]:
+        """The files that pages are in, for kernels that read them."""
+        assert self._files is not None
+        return self._files.descriptors
+
+    def where(self, page: int) -> str:
+        """How to name a page in messages."""
+        return self._where(page)
+
     def in_memory(self, page: int) -> U8 | None:
         """The page itself, if the graph is in memory."""
         return None if self._memory is None else self._memory.page(page)

@@ -1,0 +1,265 @@
+"""Lists in two tiers: the first edges of each vertex in memory, everything on the disk.
+
+In memory are the *heads*, the first ``k`` neighbours of each vertex (those of highest degree, if
+vertices are in order of degree), and the fronts of all pages, which say where each list is. Of the
+lists on the disk only the blocks are read that hold what is asked for, many at once: a disk is as
+fast as its queue is deep.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from penstock.errors import CorruptionError
+from penstock.jit import kernel
+from penstock.metrics import Metrics
+from penstock.parallel import Workers
+from penstock.store.banded_lists import (
+    FRONT,
+    GAP_BYTES,
+    cut_lists,
+    front_bytes,
+    gather_batch,
+    page_places,
+    plan_batch,
+    read_requests,
+)
+from penstock.store.graph import FilePages, Graph
+from penstock.stream.arena import Arena, ReadStream
+from penstock.stream.block import BY_PLACE, Block
+from penstock.stream.cache import PageCache
+from penstock.stream.lists import Piece, StreamedLists, Work, count_edges
+from penstock.stream.policy import POLICIES
+from penstock.types import I64, U8, U32, Array, Direction
+
+#: Visits to lists of more edges than this read long.
+WIDE_EDGES = 1 << 22
+#: A piece of work has so many edges at most, and so many lists if reads are short.
+PIECE_EDGES, DEEP_LISTS = 1 << 18, 32
+
+#: Plans look at heads of so many edges at most, besides whole lists.
+MOST_HEAD = 4096
+#: As edges of a head: the whole list.
+NO_LIMIT = 1 << 62
+
+
+def can_tier(graph: Graph, direction: Direction) -> bool:
+    """Whether lists can be read one by one, from files of banded pages, and the first neighbours
+    are the smallest.
+    """
+    catalog = graph.catalog
+    on_disk = isinstance(graph.pages(direction), FilePages)
+    return on_disk and catalog.layout == "banded" and catalog.neighbour_order == "id"
+
+
+class Tier(NamedTuple):
+    """What stays in memory of one direction of a graph."""
+
+    #: The first neighbours of each vertex, and how many they are at most.
+    heads: Block
+    head_edges: int
+    #: No list from this vertex on has more.
+    long_end: int
+    #: Where each list would begin if all were one after another: as those of a block.
+    offsets: Array
+    #: The fronts of all pages, and what kernels need to know of each page.
+    fronts: U8
+    places: I64
+
+
+def tier_bytes(graph: Graph, direction: Direction, degrees: U32) -> int:
+    """What a tier without any edges takes."""
+    table = graph.page_table(direction)
+    fronts = front_bytes(table, degrees, len(graph.catalog.page_spec().bands))
+    width = _width(int(table["num_edges"].sum(dtype=np.int64))).itemsize
+    return int(fronts.sum()) + 8 + 48 * len(table) + 2 * width * (graph.num_vertices + 1)
+
+
+def _width(edges: int) -> np.dtype[Any]:
+    """What counts so many edges."""
+    return np.dtype(np.uint32 if edges < 1 << 32 else np.uint64)
+
+
+def head_sums(degrees: U32) -> I64:
+    """Entry k: edges in memory if each list has its first k there; the last: all edges."""
+    sums: I64 = _head_sums(degrees, MOST_HEAD)
+    return sums
+
+
+class TieredLists(StreamedLists):
+    """Lists of which the first edges are in memory; others are read one by one when visited."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        direction: Direction,
+        workers: Workers,
+        metrics: Metrics,
+        *,
+        arena: Arena,
+        head_edges: int,
+        tier: Tier | None = None,
+    ) -> None:
+        super().__init__(graph, direction, (), workers, metrics, PageCache(0, POLICIES["lru"]))
+        self._head_edges = head_edges
+        self._graph = graph
+        self._direction: Direction = graph.stored(direction)
+        self._bands: I64 = np.array(graph.catalog.page_spec().bands, np.int64)
+        self._arena = arena
+        self._files: I64 = np.array(self._reader.descriptors(), np.int64)
+        self.tier = self._load() if tier is None else tier
+        self._readers = Workers(max(len(arena.deep), len(arena.wide)))
+
+    def close(self) -> None:
+        """See :class:`StreamedLists`."""
+        self._readers.close()
+        super().close()
+
+    def visit(self, vertices: U32, work: Work) -> list[Any]:
+        """See :class:`~penstock.stream.lists.Lists`; blocks have the lists by their places."""
+        offsets = self.tier.offsets
+        edges = int(count_edges(offsets, 0, vertices))
+        streams = self._arena.deep
+        lists = max(1, min(DEEP_LISTS, len(vertices) // len(streams)))
+        close = 2 * GAP_BYTES * len(vertices) > len(self.table) * self._reader.page_bytes
+        if edges > WIDE_EDGES or close:
+            streams, lists = self._arena.wide, len(self._arena.wide[0].segments)
+        cuts = cut_lists(vertices, offsets, PIECE_EDGES, lists).tolist()
+
+        def one(stream: int, k: int) -> list[Any]:
+            return self._visit_some(streams[stream], stream, vertices[cuts[k] : cuts[k + 1]], work)
+
+        # Streams of the arena may be fewer than threads.
+        results = self._readers.run(one, range(len(cuts) - 1), at_once=len(streams))
+        return list(chain.from_iterable(results))
+
+    def _visit_some(self, mine: ReadStream, stream: int, vertices: U32, work: Work) -> list[Any]:
+        metrics, tier = self._metrics, self.tier
+        page_bytes, results = self._reader.page_bytes, []
+        start = done = 0
+        while start < len(vertices):
+            begin = start
+            start, done, lists, count = plan_batch(
+                vertices, start, done, tier.places, tier.fronts, self._bands, page_bytes,
+                mine.room, mine.requests, mine.segments,
+            )  # fmt: skip
+            with metrics.timed("io", stream):
+                failed = read_requests(self._files, page_bytes, mine.address, mine.requests, count)
+                if failed >= 0:
+                    self._read_again(mine, failed, count)
+            counters = metrics.per_stream[stream]
+            counters.reads += count
+            if count:
+                counters.bytes_read += int(
+                    mine.requests[count - 1, 3]
+                    + mine.requests[count - 1, 2]
+                    - mine.requests[count - 1, 1]
+                )
+            with metrics.timed("decode", stream):
+                largest = gather_batch(
+                    mine.arena,
+                    lists,
+                    mine.requests,
+                    mine.segments,
+                    self._bands,
+                    mine.offsets,
+                    mine.neighbours,
+                )
+            if largest >= self._graph.num_vertices:
+                raise CorruptionError(
+                    f"{self._reader.where(int(mine.requests[0, 0]))}: a list has vertex "
+                    f"{largest}, but there are {self._graph.num_vertices:,}; the file was changed "
+                    "after it was opened: restore or rebuild the graph"
+                )
+            offsets = mine.offsets[: lists + 1]
+            block = Block(BY_PLACE, offsets, mine.neighbours[: int(offsets[-1])], ())
+            chosen = vertices[begin : begin + lists]
+            results.append(work(stream, Piece(-1, block, 0, 0, chosen)))
+        return results
+
+    def _read_again(self, mine: ReadStream, first: int, count: int) -> None:
+        """What a kernel could not read: the interpreter can, or says why not."""
+        for page, begin, end, at in mine.requests[first:count].tolist():
+            self._reader.read_part(page, begin, mine.arena[at : at + end - begin])
+
+    def _load(self) -> Tier:
+        """Read every page once, check it, and keep what is to stay in memory."""
+        table, n, most = self.table, self._graph.num_vertices, self._head_edges
+        degrees = np.asarray(self._graph.degrees(self._direction))
+        sizes = front_bytes(table, degrees, len(self._bands))
+        fronts: U8 = np.zeros(int(sizes.sum()) + 8, np.uint8)
+        places = page_places(table, sizes)
+        width = _width(int(table["num_edges"].sum(dtype=np.int64)))
+        offsets: Array = np.empty(n + 1, width)
+        ends: Array = np.empty(n + 1, width)
+        _add_up(degrees, NO_LIMIT, offsets)
+        _add_up(degrees, most, ends)
+        neighbours: U32 = np.empty(int(ends[-1]), np.uint32)
+
+        def one(stream: int, page: int) -> None:
+            mine = self._streams[stream]
+            self._reader.read(page, mine.page, self._metrics, stream)
+            with self._metrics.timed("decode", stream, page):
+                block = self._decode(page, mine.page, mine)
+                at, size = int(places[page, FRONT]), min(int(sizes[page]), len(mine.page))
+                fronts[at : at + size] = mine.page[:size]
+                first = int(table["first_edge"][page])
+                before = first - int(table["first_edge"][page - int(table["run"][page])])
+                _take_heads(
+                    block.first, block.offsets, block.neighbours, before, most, ends, neighbours
+                )
+
+        self._workers.run(one, np.flatnonzero(table["num_edges"] > 0).tolist())
+        long_end = int(_last_longer(degrees, most)) + 1
+        return Tier(Block(0, ends, neighbours, ()), most, long_end, offsets, fronts, places)
+
+
+@kernel
+def _add_up(degrees, most, offsets):  # type: ignore[no-untyped-def]
+    """Offsets of lists of which each has so many entries at most."""
+    total = np.uint64(0)
+    offsets[0] = 0
+    for v in range(len(degrees)):
+        total += np.uint64(min(np.int64(degrees[v]), most))
+        offsets[v + 1] = total
+
+
+@kernel
+def _last_longer(degrees, most):  # type: ignore[no-untyped-def]
+    """The last list that has more than so many edges; -1 if there is none."""
+    for v in range(len(degrees) - 1, -1, -1):
+        if np.int64(degrees[v]) > most:
+            return v
+    return -1
+
+
+@kernel
+def _take_heads(first, offsets, neighbours, before, most, ends, heads):  # type: ignore[no-untyped-def]
+    """Copy the first edges of each list of a block; ``before``: edges of the list in earlier pages
+    of its run.
+    """
+    for k in range(len(offsets) - 1):
+        begin = np.int64(offsets[k])
+        size = min(np.int64(offsets[k + 1]) - begin, most - before)
+        at = np.int64(ends[first + k]) + before
+        for e in range(size):
+            heads[at + e] = neighbours[begin + e]
+
+
+@kernel
+def _head_sums(degrees, most):  # type: ignore[no-untyped-def]
+    longer = np.zeros(most + 2, np.int64)  # lists of more than so many edges
+    total = 0
+    for v in range(len(degrees)):
+        total += np.int64(degrees[v])
+        longer[min(np.int64(degrees[v]), most + 1)] += 1
+    for k in range(most, -1, -1):
+        longer[k] += longer[k + 1]
+    sums = np.zeros(most + 2, np.int64)
+    for k in range(most):
+        sums[k + 1] = sums[k] + longer[k + 1]
+    sums[most + 1] = total
+    return sums

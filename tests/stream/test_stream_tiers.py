@@ -1,0 +1,216 @@
+"""Lists in tiers: heads in memory are the beginnings of lists, and visits deliver whole lists."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from stream_making import PAGE, Opened, all_edges, build, some_edges
+
+from penstock.errors import CorruptionError
+from penstock.metrics import Metrics
+from penstock.parallel import Workers
+from penstock.store.graph import Graph
+from penstock.stream import arena as arena_module
+from penstock.stream import tiers
+from penstock.stream.arena import Arena, arena_bytes, buffer_bytes
+from penstock.stream.lists import Piece
+from penstock.stream.tiers import NO_LIMIT, TieredLists, can_tier, head_sums, tier_bytes
+
+FOLDER = [HealthCheck.function_scoped_fixture]
+
+
+@pytest.fixture(scope="module")
+def graphs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Graph]:
+    root = tmp_path_factory.mktemp("tiers")
+    far = [root / "a", root / "b"]
+    for folder in far:
+        folder.mkdir()
+    arrays = some_edges()
+    rng = np.random.default_rng(2)
+    wide = (rng.integers(0, 200_000, 60_000), rng.integers(0, 200_000, 60_000))
+    common = {"num_vertices": 14_000}
+    return {
+        "weighted": build(root / "weighted", arrays, **common),
+        "striped": build(root / "striped", arrays, stripes=far, vertex_order="none", **common),
+        "undirected": build(root / "undirected", arrays, directed=False, **common),
+        "kept": build(root / "kept", arrays[:2], directions="out", duplicates="keep", **common),
+        "two bands": build(root / "wide", wide, directed=False),
+    }
+
+
+KINDS = ["weighted", "striped", "undirected", "kept", "two bands"]
+
+
+class Tiered:
+    """Lists in tiers, with all that they need."""
+
+    def __init__(self, graph: Graph, k: int, *, memory: int = 1 << 22, streams: int = 3) -> None:
+        self.workers = Workers(streams)
+        self.metrics = Metrics(arena_module.DEEP_STREAMS)
+        bands = len(graph.catalog.page_spec().bands)
+        self.arena = Arena(memory, bands)
+        self.lists = TieredLists(
+            graph, "out", self.workers, self.metrics, arena=self.arena, head_edges=k
+        )
+
+    def __enter__(self) -> Tiered:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.workers.close()
+        self.lists.close()
+
+    def visit(self, vertices: Any) -> dict[int, list[int]]:
+        """Lists by vertex, each part in its place."""
+        parts: list[tuple[int, list[int]]] = []
+
+        def work(stream: int, piece: Piece) -> None:
+            block = piece.block
+            assert block.first == -1
+            assert piece.vertices is not None
+            assert len(block.offsets) == len(piece.vertices) + 1
+            for k, v in enumerate(piece.vertices.tolist()):
+                ids = block.neighbours[block.offsets[k] : block.offsets[k + 1]].tolist()
+                parts.append((v, ids))
+
+        self.lists.visit(np.asarray(vertices, np.uint32), work)
+        found: dict[int, list[int]] = {}
+        for v, ids in sorted(parts):  # neighbours ascend, and so do parts
+            found.setdefault(v, []).extend(ids)
+        return found
+
+
+def lists_of(graph: Graph) -> dict[int, list[int]]:
+    lists: dict[int, list[int]] = {v: [] for v in range(graph.num_vertices)}
+    for v, u, _ in all_edges(graph):
+        lists[v].append(u)
+    return lists
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("k", [1, 3, 500, NO_LIMIT])
+def test_heads_are_the_first_edges(graphs: dict[str, Graph], kind: str, k: int) -> None:
+    graph = graphs[kind]
+    lists = lists_of(graph)
+    with Tiered(graph, k) as opened:
+        tier = opened.lists.tier
+        heads = tier.heads
+        for v, ids in lists.items():
+            mine = heads.neighbours[heads.offsets[v] : heads.offsets[v + 1]]
+            assert mine.tolist() == ids[:k]
+        lengths = np.array([len(ids) for ids in lists.values()])
+        assert np.array_equal(np.diff(tier.offsets), lengths)
+        assert not (lengths[tier.long_end :] > k).any()
+        assert tier.long_end == 0 or lengths[tier.long_end - 1] > k
+        sums = head_sums(np.asarray(graph.degrees("out")))
+        assert len(heads.neighbours) == sums[min(k, len(sums) - 1)]
+        assert sums[-1] == lengths.sum()
+        without = sum(a.nbytes for a in (heads.offsets, tier.offsets, tier.fronts, tier.places))
+        assert without <= tier_bytes(graph, "out", np.asarray(graph.degrees("out")))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("share", [0.002, 0.1, 1.0])
+@pytest.mark.parametrize("memory", [1, 1 << 26])
+def test_visits_deliver_whole_lists(
+    graphs: dict[str, Graph], kind: str, share: float, memory: int, monkeypatch: Any
+) -> None:
+    """Long reads and short ones, small arenas and large."""
+    graph = graphs[kind]
+    lists = lists_of(graph)
+    rng = np.random.default_rng(4)
+    chosen = np.flatnonzero(rng.random(graph.num_vertices) < share)
+    chosen = np.unique(np.concatenate([chosen, [0, 1]]))  # lists of many pages
+    with Tiered(graph, 2, memory=memory) as opened:
+        for wide in (1, 1 << 40):
+            monkeypatch.setattr(tiers, "WIDE_EDGES", wide)
+            before = opened.metrics.total()
+            found = opened.visit(chosen)
+            assert found == {v: lists[v] for v in chosen.tolist()}
+            read = opened.metrics.total().minus(before)
+            assert read.reads > 0
+            assert read.bytes_read >= 4096
+            assert read.pages_read == 0
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=FOLDER)
+@given(data=st.data())
+def test_any_vertices_in_any_pieces(graphs: dict[str, Graph], data: st.DataObject) -> None:
+    graph = graphs[data.draw(st.sampled_from(KINDS))]
+    lists = lists_of(graph)
+    some = st.lists(st.integers(0, graph.num_vertices - 1) | st.integers(0, 3), max_size=50)
+    chosen = sorted(set(data.draw(some)))
+    with pytest.MonkeyPatch.context() as patch, Tiered(graph, 1, memory=1) as opened:
+        patch.setattr(tiers, "PIECE_EDGES", data.draw(st.sampled_from([1, 100, 10**6])))
+        patch.setattr(tiers, "DEEP_LISTS", data.draw(st.sampled_from([1, 7])))
+        assert opened.visit(chosen) == {v: lists[v] for v in chosen}
+
+
+def test_few_lists_take_few_bytes(graphs: dict[str, Graph]) -> None:
+    with Tiered(graphs["two bands"], 1) as opened:
+        opened.visit([150, 151])
+        total = opened.metrics.total()
+        read = total.bytes_read - total.pages_read * PAGE
+        assert 0 < read <= 4 * PAGE
+
+
+def test_a_scan_goes_over_pages(graphs: dict[str, Graph]) -> None:
+    graph = graphs["undirected"]
+    with Tiered(graph, 1) as opened, Opened(graph) as plain:
+
+        def count(stream: int, piece: Piece) -> int:
+            return len(piece.block.neighbours)
+
+        assert opened.lists.scan(count) == plain.lists.scan(count)
+
+
+def test_buffers_are_what_was_said() -> None:
+    for memory in (1, 1 << 25, 1 << 40):
+        for bands in (1, 2, 3):
+            assert Arena(memory, bands).nbytes <= buffer_bytes(memory)
+    assert arena_bytes(1 << 40) == arena_module.MOST_ARENA
+
+
+def test_what_cannot_be_in_tiers(tmp_path: Path) -> None:
+    arrays = some_edges(300, 900)
+    assert not can_tier(build(None, arrays), "out")
+    assert not can_tier(build(tmp_path / "s", arrays, layout="slotted"), "out")
+    assert not can_tier(build(tmp_path / "i", arrays, neighbour_order="input"), "out")
+    assert can_tier(build(tmp_path / "b", arrays), "in")
+
+
+@pytest.mark.parametrize("kind", ["short", "long"])
+def test_a_file_cut_off_after_loading(tmp_path: Path, kind: str) -> None:
+    graph = build(tmp_path / "g", some_edges(), directed=False)
+    file = tmp_path / "g" / "stripe.0" / "out.pages"
+    with Tiered(graph, 1) as opened:
+        os.truncate(file, PAGE * 2)
+        chosen = [0] if kind == "long" else range(1000, 1100)
+        with pytest.raises(CorruptionError, match=r"page \d+: the file ends .* too early"):
+            opened.visit(chosen)
+
+
+def test_a_file_changed_after_loading(tmp_path: Path) -> None:
+    """Ids that are no vertices are noticed before any kernel uses them."""
+    graph = build(tmp_path / "g", some_edges(), directed=False)
+    file = tmp_path / "g" / "stripe.0" / "out.pages"
+    with Tiered(graph, 1) as opened:
+        file.write_bytes(b"\xff" * file.stat().st_size)
+        with pytest.raises(CorruptionError, match=r"a list has vertex 65,?535"):
+            opened.visit(range(500, 600))
+
+
+def test_a_page_damaged_before_loading(tmp_path: Path) -> None:
+    graph = build(tmp_path / "g", some_edges(), directed=False)
+    file = tmp_path / "g" / "stripe.0" / "out.pages"
+    data = bytearray(file.read_bytes())
+    data[PAGE + 100] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(CorruptionError, match="page 1: checksum"):
+        Tiered(graph, 1)
