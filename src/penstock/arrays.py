@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from penstock.types import Array
+
+#: Bytes of a large page of memory, as most systems have them.
+LARGE_PAGE = 2 << 20
 
 
 def distinct(values: Array) -> Array:
@@ -20,3 +24,16 @@ def distinct(values: Array) -> Array:
     keep = np.ones(len(found), bool)
     np.not_equal(found[1:], found[:-1], out=keep[1:])
     return found[keep]
+
+
+def fresh(length: int, dtype: DTypeLike) -> Array:
+    """An array that nothing is in yet. A large one begins where the system can give it large pages:
+    getting a few megabytes in small ones takes several times as long as filling them.
+    """
+    kind = np.dtype(dtype)
+    size = length * kind.itemsize
+    if size < LARGE_PAGE or kind.hasobject:
+        return np.empty(length, kind)
+    room: Array = np.empty(size + LARGE_PAGE, np.uint8)
+    begin = -room.ctypes.data % LARGE_PAGE
+    return room[begin : begin + size].view(kind)

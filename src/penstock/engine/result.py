@@ -21,6 +21,7 @@ from penstock.engine.result_columns import (
     arrow_type,
     ids_of,
     parts,
+    ranks_of_ids,
 )
 from penstock.errors import (
     IdError,
@@ -89,6 +90,8 @@ class Result:
         vid_columns: Mapping[str, Given] | None = None,
         values_are_vids: bool = False,
         edges: Callable[[], Result] | None = None,
+        threads: int = 1,
+        keep: bool = False,
     ) -> Result:
         """A result from arrays by vid, or from functions that make them when they are needed.
 
@@ -96,14 +99,26 @@ class Result:
         none, or None where ids are strings or do not fit int64. With ``values_are_vids`` the values
         are such a column too. The arrays belong to the result from now on. ``edges`` makes a table
         of edges (:func:`penstock.engine.result_edges.edge_table`) when it is asked for.
+
+        Whole arrays are made on ``threads``. ``keep``: there is memory for the order of the ids,
+        both ways (8 bytes a vertex).
         """
         ids, order = ids_of(graph), graph.vid_of_rank
-        namer = Namer(ids, order)
         named = dict(vid_columns or {})
         plain = dict(columns or {})
-        made = {name: Column(values, len(ids), order, namer if values_are_vids else None)}
-        made |= {each: Column(given, len(ids), order) for each, given in plain.items()}
-        made |= {each: Column(given, len(ids), order, namer) for each, given in named.items()}
+        ranks = None
+        if keep and order is not None:
+            order = np.asarray(order)  # as it is mapped
+        if named or values_are_vids:
+            ranks = ranks_of_ids(graph, keep=keep, threads=threads)
+        namer = Namer(ids, order, threads, ranks)
+
+        def column(given: Given, *, is_named: bool) -> Column:
+            return Column(given, len(ids), order, namer if is_named else None, threads)
+
+        made = {name: column(values, is_named=values_are_vids)}
+        made |= {each: column(given, is_named=False) for each, given in plain.items()}
+        made |= {each: column(given, is_named=True) for each, given in named.items()}
         if len(made) != 1 + len(plain) + len(named):
             raise ValueError(f"two columns have the same name: {name}, {[*plain, *named]}")
         return cls(name, ids, made, stats=stats, iterations=iterations, edges=edges)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from penstock.arrays import fresh
+from penstock.engine import gather
 from penstock.store.graph import Graph
 from penstock.store.mapped import read_range
 from penstock.types import NO_VERTEX, U32, Array
@@ -63,6 +65,7 @@ class RangeIds:
     dtype = _INT64
 
     def __init__(self, first: int, count: int) -> None:
+        self.first = first
         self._range = range(first, first + count)
 
     def __len__(self) -> int:
@@ -191,36 +194,51 @@ class Namer:
     No vertex is -1 where ids are int64, else None (in an array of objects).
     """
 
-    def __init__(self, ids: Ids, vid_of_rank: U32 | None) -> None:
+    def __init__(
+        self, ids: Ids, vid_of_rank: U32 | None, threads: int = 1, ranks: U32 | None = None
+    ) -> None:
         self._ids = ids
         self._vid_of_rank = vid_of_rank
+        self._threads = threads
+        self._ranks = ranks
         self.dtype = _INT64 if ids.dtype == _INT64 else _OBJECT
         #: What the names are when none is missing.
         self.id_dtype = ids.dtype
 
-    @cached_property
-    def rank_of_vid(self) -> U32 | None:
-        """The rank of the id of each vertex; None if they are in the same order."""
+    def ranks(self, vids: U32) -> U32:
+        """The rank of the id of each vertex; ``NO_VERTEX`` stays what it is."""
         if self._vid_of_rank is None:
-            return None
-        ranks: U32 = np.empty(len(self._ids), np.uint32)
-        for begin, end in parts(len(self._ids)):
-            ranks[read_range(self._vid_of_rank, begin, end)] = np.arange(
-                begin, end, dtype=np.uint32
-            )
-        return ranks
+            return vids
+        if self._ranks is None:
+            self._ranks = gather.inverse(self._vid_of_rank, self._threads)
+        return gather.translate(vids, self._ranks, self._threads)
 
-    def ranks(self, vids: U32) -> Array:
-        """The rank of the id of each vertex; none of them is ``NO_VERTEX``."""
-        return vids if self.rank_of_vid is None else self.rank_of_vid[vids]
-
-    def names(self, vids: U32) -> Array:
-        """The id of each vertex."""
-        there = vids != NO_VERTEX
-        ranks = self.ranks(vids[there])
-        found: Array = np.full(len(vids), -1 if self.dtype == _INT64 else None, self.dtype)
-        found[there] = self._ids.take(ranks)
+    def names(self, ranks: U32, places: U32 | None = None, out: Array | None = None) -> Array:
+        """The id of each rank, or of those at some places; in ``out`` if it is given."""
+        rows = len(ranks) if places is None else len(places)
+        found: Array = np.empty(rows, self.dtype) if out is None else out
+        ids = self._ids
+        if self.dtype == _INT64 and rows >= gather.FEW_ROWS:
+            table = ids.first if isinstance(ids, RangeIds) else ids.whole()
+            gather.number(ranks, table, found, places)
+            return found
+        mine = ranks if places is None else gather.take(ranks, places)
+        found[:] = -1 if self.dtype == _INT64 else None
+        there = mine != NO_VERTEX
+        found[there] = ids.take(mine[there])
         return found
+
+
+def ranks_of_ids(graph: Graph, *, keep: bool, threads: int = 1) -> U32 | None:
+    """The rank of the id of each vertex, if it is in memory, where lists may be, too. ``keep``:
+    there is memory for it, from now on.
+    """
+    key = ("ranks of ids", ())
+    order = graph.vid_of_rank
+    if keep and order is not None and key not in graph.kept:
+        graph.kept[key] = gather.inverse(order, threads)
+    found: U32 | None = graph.kept.get(key)
+    return found
 
 
 class Column:
@@ -236,11 +254,15 @@ class Column:
         length: int,
         vid_of_rank: U32 | None = None,
         namer: Namer | None = None,
+        threads: int = 1,
     ) -> None:
         self._given: Array | Callable[[], Array] | None = given
         self._length = length
         self._vid_of_rank = vid_of_rank
         self._namer = namer
+        self._threads = threads
+        #: Whether what is given are ranks by now, instead of vids.
+        self._is_ranked = False
         self._whole: Array | None = None
         if not callable(given):
             self._source()
@@ -265,22 +287,44 @@ class Column:
         """The entries of some consecutive ranks."""
         if self._whole is not None:
             return self._whole[begin:end]
-        order = self._vid_of_rank
-        source = self._source()
-        found: Array = source[begin:end] if order is None else source[read_range(order, begin, end)]
-        return found if self._namer is None else self._namer.names(found)
+        order, namer, source = self._vid_of_rank, self._namer, self._source()
+        if order is None:
+            found = source[begin:end]
+        else:
+            found = gather.take(source, read_range(order, begin, end))
+        if namer is None:
+            return found
+        return namer.names(found if self._is_ranked else namer.ranks(found))
 
     def whole(self) -> Array:
         """All entries; from now on they are kept, instead of what they were made from."""
         if self._whole is None:
             if self._vid_of_rank is None and self._namer is None:
-                whole = self._source()
+                self._whole = self._source()
             else:
-                whole = np.empty(self._length, self.dtype)
-                for begin, end in parts(self._length):
-                    whole[begin:end] = self.part(begin, end)
-            self._whole, self._given = whole, None
+                self._whole = self._gathered()
+            self._given = None
         return self._whole
+
+    def _gathered(self) -> Array:
+        namer, order, dtype = self._namer, self._vid_of_rank, self.dtype
+        if namer is not None and not self._is_ranked:
+            # By vid, because vertices that follow one another mention vertices that are near.
+            self._given, self._is_ranked = namer.ranks(self._source()), True
+        source = self._source()
+        whole: Array = fresh(self._length, dtype)
+
+        def work(begin: int, end: int) -> None:
+            mine = whole[begin:end]
+            places = None if order is None else read_range(order, begin, end)
+            if namer is not None:
+                namer.names(source[begin:end] if places is None else source, places, mine)
+            elif places is not None:
+                gather.take(source, places, mine)
+
+        # Objects are made one at a time anyway.
+        gather.in_pieces(self._length, 1 if dtype == _OBJECT else self._threads, work)
+        return whole
 
     @cached_property
     def arrow_type(self) -> pa.DataType:

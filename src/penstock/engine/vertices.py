@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from penstock.arrays import distinct
-from penstock.engine.result_columns import Namer, ids_of
+from penstock.engine.result_columns import ids_of, ranks_of_ids
 from penstock.errors import IdError, OptionError
 from penstock.store.graph import Graph
 from penstock.store.mapped import iter_parts
@@ -68,7 +68,7 @@ def in_id_order(graph: Graph, vids: U32, *, keep: bool = False) -> tuple[Array, 
     if order is None:
         places = np.argsort(vids)
         return vids[places], places
-    ranks = _kept_ranks(graph, order, keep=keep)
+    ranks = ranks_of_ids(graph, keep=keep)
     if ranks is not None:
         mine = ranks[vids]
         places = np.argsort(mine)
@@ -80,15 +80,6 @@ def in_id_order(graph: Graph, vids: U32, *, keep: bool = False) -> tuple[Array, 
     found = [begin + np.flatnonzero(marks[part]) for begin, part in iter_parts(order)]
     all_ranks = np.concatenate([np.empty(0, np.int64), *found])
     return all_ranks, places[np.searchsorted(vids, order[all_ranks], sorter=places)]
-
-
-def _kept_ranks(graph: Graph, order: U32, *, keep: bool) -> U32 | None:
-    """The rank of the id of each vertex, if it is in memory, where lists may be, too."""
-    key = ("ranks of ids", ())
-    if keep and key not in graph.kept:
-        graph.kept[key] = Namer(ids_of(graph), order).rank_of_vid
-    found: U32 | None = graph.kept.get(key)
-    return found
 
 
 def _as_list(vertices: Any) -> Any:
