@@ -9,11 +9,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from traversal_making import COMMON_KINDS, SMALL, WAY_NAMES, WAYS, build, edges, stopping_after
+from traversal_making import (
+    COMMON_KINDS,
+    SMALL,
+    WAY_NAMES,
+    WAYS,
+    build,
+    edges,
+    small_levels,
+    stopping_after,
+)
 
 import penstock as ps
-from penstock.algorithms._levels import pulling_pays
+from penstock.algorithms import _level_kernels
 from penstock.algorithms.bfs import verify
+from penstock.engine.checkpoint import Schedule
+from penstock.engine.recovery import Recovery
 from penstock.errors import BudgetError, FormatError, IdError, OptionError, VerificationError
 
 
@@ -28,7 +39,8 @@ def test_equals_networkx(shape, directed, limit, data):
     other.add_nodes_from(range(n))
     other.add_edges_from(pairs)
     levels = nx.multi_source_dijkstra_path_length(other, set(sources), cutoff=limit, weight=None)
-    found = ps.bfs(graph, sources, depth_limit=limit)
+    with small_levels(data.draw(st.sampled_from([0, 3, 1000]))):
+        found = ps.bfs(graph, sources, depth_limit=limit)
     assert found.values.tolist() == [levels.get(v, -1) for v in range(n)]
     verify(graph, found)
     for target in range(n):
@@ -56,16 +68,19 @@ def test_every_way_gives_the_same(graph, several):
     first = ps.bfs(graph, **given, **WAYS[0])
     verify(graph, first)
     assert first.values.max() == 77 if several else first.values.max() > 100
-    for way in WAYS[1:]:
-        found = ps.bfs(graph, **given, **way)
-        np.testing.assert_array_equal(found.values, first.values)
-        np.testing.assert_array_equal(found.parents, first.parents)
+    for way in WAYS:
+        for small in (0, 500) if way["load"] else (0,):
+            with small_levels(small):
+                found = ps.bfs(graph, **given, **way)
+            np.testing.assert_array_equal(found.values, first.values)
+            np.testing.assert_array_equal(found.parents, first.parents)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=WAY_NAMES)
 def test_levels_are_found_both_ways(way, tmp_path):
     graph = build(tmp_path / "g", edges(), directed=False)
-    modes = {row["mode"] for row in ps.bfs(graph, 7, **way).iterations}
+    with small_levels(0):
+        modes = {row["mode"] for row in ps.bfs(graph, 7, **way).iterations}
     assert modes == {"top-down", "bottom-up"}
     assert (graph.page_table("out")["run"] > 0).any(), "no list was longer than a page"
 
@@ -87,7 +102,8 @@ def test_the_parts_of_a_long_list_agree_on_a_parent(way, order, tmp_path):
     )
     assert (graph.page_table("out")["run"] > 0).any()
     for _ in range(5):
-        found = ps.bfs(graph, source, **way)
+        with small_levels(0):
+            found = ps.bfs(graph, source, **way)
         assert found.iterations[1]["mode"] == "bottom-up"
         assert found[hub] == 2
         assert found.parents[found.ids == hub] == clique.min()
@@ -97,14 +113,6 @@ def test_a_streamed_directed_graph_is_read_in_one_direction(tmp_path):
     graph = build(tmp_path / "g", edges())
     rows = ps.bfs(graph, 7, load=False).iterations
     assert {row["mode"] for row in rows} == {"top-down"}
-
-
-def test_when_bottom_up_pays():
-    assert pulling_pays(1000, 10_000, 1000, resident=True)
-    assert not pulling_pays(1000, 20_000, 1000, resident=True), "most edges are still ahead"
-    assert not pulling_pays(10, 0, 1000, resident=True), "the frontier is a handful"
-    assert pulling_pays(1001, 1000, 10**9, resident=False)
-    assert not pulling_pays(1000, 1000, 10**9, resident=False)
 
 
 @pytest.mark.parametrize("directed", [True, False])
@@ -150,6 +158,10 @@ def test_what_cannot_be(tmp_path):
         ps.bfs(backwards, 0)
 
 
+def num_levels(result):
+    return sum(row["levels"] for row in result.iterations)
+
+
 @pytest.mark.parametrize("way", WAYS[1:3], ids=WAY_NAMES[1:3])
 @pytest.mark.parametrize("step", [1, 2, 50])
 def test_it_goes_on_where_it_stopped(way, step, tmp_path):
@@ -161,7 +173,7 @@ def test_it_goes_on_where_it_stopped(way, step, tmp_path):
         with pytest.raises(OptionError, match="was made for"):
             ps.bfs(graph, **other, checkpoint=tmp_path / "c", resume=True, **way)
     rest = ps.bfs(graph, 7, checkpoint=tmp_path / "c", resume=True, **way)
-    assert len(rest.iterations) == len(whole.iterations) - step
+    assert num_levels(rest) == num_levels(whole) - step
     np.testing.assert_array_equal(rest.values, whole.values)
     np.testing.assert_array_equal(rest.parents, whole.parents)
 
@@ -208,13 +220,114 @@ def test_a_limit_saves_reading(tmp_path):
 
 def test_a_small_budget(tmp_path, monkeypatch):
     monkeypatch.setattr("penstock.config.MIN_BUDGET_BYTES", 1)
-    monkeypatch.setattr("penstock.algorithms._levels.FOUND_BYTES", 1 << 16)
+    monkeypatch.setattr("penstock.algorithms._level_state.FOUND_BYTES", 1 << 16)
     graph = build(tmp_path / "g", edges(), directed=False)
     whole = ps.bfs(graph, [7, 6200])
     assert whole.stats["resident"]
-    found = ps.bfs(graph, [7, 6200], memory=2_350_000)
+    found = ps.bfs(graph, [7, 6200], memory=2_320_000)
     assert not found.stats["resident"]
     np.testing.assert_array_equal(found.values, whole.values)
     np.testing.assert_array_equal(found.parents, whole.parents)
     with pytest.raises(BudgetError, match="would do"):
         ps.bfs(graph, 7, memory=2_200_000)
+
+
+def test_small_levels_are_found_in_one_call(tmp_path):
+    graph = build(tmp_path / "g", edges(), directed=False, num_vertices=6300)
+    whole = ps.bfs(graph, 6250, load=True, threads=2)
+    assert len(whole.iterations) == 3
+    assert num_levels(whole) == whole.values.max() + 1 > 250
+    found = sum(row["found"] for row in whole.iterations)
+    assert found == np.count_nonzero(whole.values > 0)
+    # A path leads to the core, whose levels are found one by one if they are not small.
+    with small_levels(500):
+        rows = ps.bfs(graph, 6250, load=True, threads=2).iterations
+    assert rows[0]["levels"] > 250
+    assert [row["levels"] for row in rows if row["active"] > 500] == [1, 1]
+    assert rows[-1]["levels"] == 2
+    assert {row["mode"] for row in rows} == {"top-down", "bottom-up"}
+    assert sum(row["levels"] for row in rows) == num_levels(whole)
+
+
+@pytest.mark.parametrize("way", WAYS[:3], ids=WAY_NAMES[:3])
+@pytest.mark.parametrize("every", [7, "1h"])
+def test_it_stops_within_a_run_of_small_levels(way, every, tmp_path, monkeypatch):
+    graph = build(tmp_path / "g", edges(), directed=False, num_vertices=6300)
+    monkeypatch.setattr("penstock.algorithms._level_steps.CALL_EDGES", 16 * 20)
+    whole = ps.bfs(graph, 7, **way)
+    saved = []
+    original = Recovery.after
+
+    def after(self, step, *args):
+        saved.append(step)
+        if len(saved) == 3:
+            self._schedule = Schedule(every_steps=1)
+        original(self, step, *args)
+        if len(saved) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Recovery, "after", after)
+        with pytest.raises(KeyboardInterrupt):
+            ps.bfs(graph, 7, checkpoint=tmp_path / "c", checkpoint_every=every, **way)
+    assert 3 <= saved[-1] < num_levels(whole)
+    rest = ps.bfs(graph, 7, checkpoint=tmp_path / "c", resume=True, **way)
+    assert num_levels(rest) == num_levels(whole) - saved[-1]
+    np.testing.assert_array_equal(rest.values, whole.values)
+    np.testing.assert_array_equal(rest.parents, whole.parents)
+
+
+def test_a_checkpoint_comes_after_so_many_levels(tmp_path):
+    graph = build(tmp_path / "g", edges(), directed=False, num_vertices=6300)
+    for step in (10, 20):
+        with pytest.raises(KeyboardInterrupt), stopping_after(step):
+            ps.bfs(graph, 6250, checkpoint=tmp_path / "c", checkpoint_every=10, load=True)
+
+
+def test_lists_that_several_threads_share(tmp_path):
+    # The hub's list is longer than what a thread takes at a time, and than what it holds back.
+    rng = np.random.default_rng(2)
+    n = 3 * _level_kernels.LONG_LIST
+    hub, other, source = n, n + 1, n + 2
+    spokes = rng.permutation(n)[: n - 5]
+    src = np.concatenate([np.full(len(spokes), hub), np.full(n // 2, other), [source, source]])
+    dst = np.concatenate([spokes, rng.permutation(n)[: n // 2], [hub, other]])
+    graph = build(tmp_path / "g", (src, dst), num_vertices=n + 3, directions="out")
+    whole = ps.bfs(graph, source, threads=1)
+    assert whole.stats["resident"]
+    verify(graph, whole)
+    with small_levels(100):
+        found = ps.bfs(graph, source, threads=3)
+    assert [row["mode"] for row in found.iterations][:2] == ["top-down", "top-down"]
+    assert found.iterations[1]["edges"] == len(spokes) + n // 2, "an edge was looked at twice"
+    np.testing.assert_array_equal(found.values, whole.values)
+    np.testing.assert_array_equal(found.parents, whole.parents)
+
+
+# Thresholds
+
+
+@pytest.mark.parametrize("way", WAYS[1:3], ids=WAY_NAMES[1:3])
+def test_the_rule_of_thresholds(way, tmp_path):
+    graph = build(tmp_path / "g", edges(), directed=False)
+    usual = ps.bfs(graph, 7, **way)
+    modes = {}
+    for alpha, beta in ((1e9, 1e9), (1e-9, 1.0), (4096, 4)):
+        found = ps.bfs(graph, 7, alpha=alpha, beta=beta, **way)
+        np.testing.assert_array_equal(found.values, usual.values)
+        np.testing.assert_array_equal(found.parents, usual.parents)
+        modes[alpha] = [row["mode"] for row in found.iterations]
+        assert len(modes[alpha]) == num_levels(usual)
+    assert set(modes[1e9]) == {"bottom-up"}
+    assert set(modes[1e-9]) == {"top-down"}
+    assert set(modes[4096]) == {"top-down", "bottom-up"}
+
+
+def test_thresholds_come_in_pairs():
+    graph = ps.from_edges([0], [1])
+    with pytest.raises(OptionError, match="beta: expected a number, as the other one is given"):
+        ps.bfs(graph, 0, alpha=4096)
+    with pytest.raises(OptionError, match="alpha: expected a number, as the other one is given"):
+        ps.bfs(graph, 0, beta=4)
+    with pytest.raises(OptionError, match="beta: expected a number above 0, got 0"):
+        ps.bfs(graph, 0, alpha=1, beta=0)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import strategies as st
 
 import penstock as ps
+from penstock.algorithms import _direction
 from penstock.engine.recovery import Recovery
 from penstock.ingest import options as build_options
 from penstock.types import Array
@@ -83,4 +84,13 @@ def stopping_after(step: int) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Recovery, "after", after)
+        yield
+
+
+@contextmanager
+def small_levels(edges: int) -> Iterator[None]:
+    """Within, levels of more edges are not small: all threads find them, either way."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_direction, "SMALL_EDGES", edges)
+        patch.setattr(_direction, "TINY_EDGES", min(edges, _direction.TINY_EDGES))
         yield

@@ -93,3 +93,41 @@ def test_the_peak_of_a_process(tmp_path: Path) -> None:
         base, peak, resident = done.stdout.split()
         assert resident == str(load)
         assert int(peak) <= int(base) + 32_000_000 + 40_000_000
+
+
+MEASURE_TIERS = """
+import re, sys
+sys.path[:0] = {path!r}
+import penstock as ps
+
+def peak():
+    return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) * 1024
+
+small = ps.open({small!r})
+ps.bfs(small, 0, resident_edges=1, memory="60MB")  # imports and compiled kernels
+graph = ps.open({graph!r})
+with open("/proc/self/clear_refs", "w") as file:
+    file.write("5")
+base = peak()
+for source in range(20):
+    result = ps.bfs(graph, source, memory={memory!r}, threads=2)
+print(base, peak(), result.stats["head_edges"])
+"""
+
+
+def test_the_peak_with_lists_in_tiers(tmp_path: Path) -> None:
+    """BFS at 48 MB on a graph whose lists take 60 MB."""
+    options: dict[str, Any] = {"directed": False, "edge_factor": 32, "memory": "256MB"}
+    small = ps.generate("uniform", tmp_path / "s", scale=8, **options)
+    graph = ps.generate("uniform", tmp_path / "g", scale=18, **options)
+    text = MEASURE_TIERS.format(
+        path=[p for p in sys.path if p.endswith("src")], small=str(small.path),
+        graph=str(graph.path), memory="48MB",
+    )  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", text], capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    base, peak, head_edges = done.stdout.split()
+    assert 0 < int(head_edges) < 64
+    assert int(peak) <= int(base) + 48_000_000 + 16_000_000

@@ -12,7 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from penstock.algorithms._levels import I32, STATE_BYTES, frontier_bytes, search_levels
+from penstock.algorithms._level_state import I32, STATE_BYTES, frontier_bytes
+from penstock.algorithms._levels import search_levels
 from penstock.arrays import distinct
 from penstock.device.lists import notify
 from penstock.engine.algorithm import Cost, Task
@@ -87,7 +88,6 @@ def vertices_around(
     )
     del parents
     engine.free("parents")
-    engine.free("reached")
     member: U8 = engine.array("member", np.uint8)
     np.greater_equal(levels, 0, out=member.view(np.bool_))
     take_rows(engine, int(np.count_nonzero(member)))

@@ -5,10 +5,13 @@ than a limit) and parents (uint32: the smallest vertex number among the neighbou
 a source for itself, ``NO_VERTEX`` where no path leads). Both are the same whatever the number of
 threads.
 
-Method: level by level, top-down or bottom-up, whichever looks at fewer edges; see ``_levels``, also
-for how state is encoded and how a level is repeated.
+Method: level by level, top-down or bottom-up, whichever costs less; see ``_levels``, also for how
+state is encoded and how a level is repeated. If memory is short, the first edges of each vertex are
+in memory, and other lists are read one by one; see ``_level_tiers``.
 
-Beamer, Asanovic, Patterson: "Direction-optimizing breadth-first search", SC 2012.
+Beamer, Asanovic, Patterson: "Direction-optimizing breadth-first search", SC 2012. Iwabuchi:
+"Locality-aware graph data store for large-scale graph analytics", thesis, Tokyo Institute of
+Technology 2017 (the rule of ``alpha`` and ``beta``, and the breakdown).
 """
 
 from __future__ import annotations
@@ -17,21 +20,19 @@ from typing import Any
 
 import numpy as np
 
-from penstock.algorithms._levels import (
-    I32,
-    MORE_BYTES,
-    STATE_BYTES,
-    check_levels,
-    frontier_bytes,
-    search_levels,
-)
+from penstock.algorithms._direction import Thresholds
+from penstock.algorithms._level_state import I32, MORE_BYTES, STATE_BYTES, frontier_bytes
+from penstock.algorithms._levels import search_levels
+from penstock.algorithms._levels_check import check_levels
 from penstock.algorithms._sources import check_count, sources_of
 from penstock.algorithms._vids import by_vid, vids_by_vid
 from penstock.engine.algorithm import Cost, Task, Vertices, algorithm
+from penstock.engine.engine import Engine
 from penstock.engine.result import Result
 from penstock.engine.vertices import vids_of
-from penstock.errors import BudgetError, VerificationError
+from penstock.errors import BudgetError, OptionError, VerificationError
 from penstock.store.graph import Graph
+from penstock.stream.tiers import NO_LIMIT
 from penstock.types import Direction
 
 
@@ -57,11 +58,13 @@ def _directions(graph: Graph) -> tuple[Direction, ...]:
     return ("out", "in") if len(graph.directions) == 2 else ("out",)
 
 
-def _cost(graph: Graph, source: Any, depth_limit: int | None) -> Cost:
-    # Pages that a search reads: 1.2 to 2.3 times all of R-MAT graphs, 3.8 of a uniform one.
+def _cost(graph: Graph, resident_edges: int | None = None, dual: bool = False, **_: Any) -> Cost:
+    # Pages that a search reads on a stream: 1.2 to 2.3 times all of R-MAT graphs, 3.8 of a uniform
+    # one; and in tiers, once all are loaded, hardly any of the first and all of the second.
     return Cost(
-        STATE_BYTES + MORE_BYTES, _directions(graph), 2.0, gathered_bytes=1, resident_passes=0.3
-    )
+        STATE_BYTES + MORE_BYTES, _directions(graph), 2.0, gathered_bytes=1, resident_passes=0.3,
+        tiered=True, head_edges=NO_LIMIT if dual else resident_edges, tiered_passes=1.1,
+    )  # fmt: skip
 
 
 def _streamed_cost(graph: Graph) -> Cost:
@@ -71,8 +74,47 @@ def _streamed_cost(graph: Graph) -> Cost:
     )
 
 
+def _open(task: Task, cost: Cost) -> Engine:
+    """An engine: in memory, or else in tiers, or else on a stream."""
+    asked = cost.head_edges is not None
+    try:
+        engine = task.open(cost)
+        if engine.is_tiered() or (engine.is_resident() and not asked):
+            return engine
+    except BudgetError:
+        if asked:
+            raise
+    if asked:
+        raise OptionError(
+            "resident_edges, dual: lists can be read one by one only from a disk, in the banded "
+            "layout with neighbours in order of their numbers, and if load is not False"
+        )
+    return task.open(_streamed_cost(task.graph))
+
+
+def _thresholds(alpha: float | None, beta: float | None) -> Thresholds | None:
+    if alpha is None and beta is None:
+        return None
+    if alpha is None or beta is None:
+        missing = "alpha" if alpha is None else "beta"
+        raise OptionError(f"{missing}: expected a number, as the other one is given; got None")
+    for name, value in (("alpha", alpha), ("beta", beta)):
+        if not 0 < value < np.inf:
+            raise OptionError(f"{name}: expected a number above 0, got {value}")
+    return Thresholds(float(alpha), float(beta))
+
+
 @algorithm(cost=_cost, verify=verify)
-def bfs(task: Task, source: Vertices, depth_limit: int | None = None) -> Result:
+def bfs(
+    task: Task,
+    source: Vertices,
+    depth_limit: int | None = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+    breakdown: bool = False,
+    resident_edges: int | None = None,
+    dual: bool = False,
+) -> Result:
     """Breadth-first search: how many edges each vertex is away from a source.
 
     The values are levels, -1 for vertices that no path leads to; ``parents`` is a vertex one level
@@ -81,11 +123,29 @@ def bfs(task: Task, source: Vertices, depth_limit: int | None = None) -> Result:
     Parameters
     ----------
     graph
-        Directed or not. In-lists, if there are any and they fit memory, make it faster.
+        Directed or not. In-lists, if there are any, make it faster.
     source
         The id of the vertex to begin at, or several: a level is then the distance from the nearest.
     depth_limit
         The last level to look for; None: all of them.
+    alpha
+        With ``beta``, choose the way by Iwabuchi's rule instead of by cost: bottom-up once the
+        frontier grows and m_td > m_bu / alpha, where m_td is the edges per vertex times the
+        vertices of the frontier, and m_bu the edges per vertex times those not reached, plus the
+        frontier.
+    beta
+        Top-down again once the frontier shrinks and m_td < m_bu / beta.
+    breakdown
+        A row of ``iterations`` for each level, with what became of its edges: top-down ``claimed``
+        (a vertex was found), ``failed`` (another one had found it), ``peer`` (it is on the same
+        level) and ``parent`` (on one above); bottom-up ``scanned``, how many vertices looked at 1,
+        2, ..., 64 edges, and at more.
+    resident_edges
+        The first so many edges of each vertex stay in memory, and other lists are read from the
+        disk one by one; None: all edges if ``memory`` allows, else as many as it allows.
+    dual
+        NETALX's dual-graph model, to compare with: whole lists in memory for bottom-up, and
+        top-down reads every list from the disk.
 
     Semantics
     ---------
@@ -104,8 +164,10 @@ def bfs(task: Task, source: Vertices, depth_limit: int | None = None) -> Result:
         The parent is the neighbour one level above that has the smallest number inside: with
         ``vertex_order="degree"``, the one of the highest degree.
     passes
-        About 2 on R-MAT graphs, up to 4 on uniform ones; fewer with a ``depth_limit``. Only pages
-        that hold lists of a level are read.
+        One to load the first edges of each vertex, kept for further searches; then single lists
+        are read, hardly any of R-MAT graphs, about all of a uniform one, once or twice. Where lists
+        cannot be read one by one, pages are: about 2 passes on R-MAT graphs, up to 4 on uniform
+        ones.
 
     Examples
     --------
@@ -119,14 +181,16 @@ def bfs(task: Task, source: Vertices, depth_limit: int | None = None) -> Result:
     graph = task.graph
     if depth_limit is not None:
         check_count(depth_limit, "depth_limit")
+    thresholds = _thresholds(alpha, beta)
+    if resident_edges is not None:
+        check_count(resident_edges, "resident_edges")
     sources = sources_of(task, source)
-    try:
-        engine = task.open(_cost(graph, source, depth_limit))
-    except BudgetError:
-        engine = task.open(_streamed_cost(graph))
-    if not engine.is_resident():
-        engine = task.open(_streamed_cost(graph))
-    can_pull = not graph.directed or (len(graph.directions) == 2 and engine.is_resident())
+    engine = _open(task, _cost(graph, resident_edges, dual))
+    both_ways = len(graph.directions) == 2 and (engine.is_resident() or engine.is_tiered())
+    can_pull = not graph.directed or both_ways
     with engine:
-        levels, parents = search_levels(engine, sources, can_pull=can_pull, limit=depth_limit)
+        levels, parents = search_levels(
+            engine, sources, can_pull=can_pull, limit=depth_limit, thresholds=thresholds,
+            breakdown=breakdown, dual=dual,
+        )  # fmt: skip
     return task.result("level", levels, more={}, vid_columns={"parents": parents})

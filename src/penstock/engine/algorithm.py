@@ -58,6 +58,8 @@ class Cost:
     #: one; and how many first edges, if that is asked for.
     tiered: bool = False
     head_edges: int | None = None
+    #: Expected passes then, with the one that loads them.
+    tiered_passes: float | None = None
 
     def needs(self, num_vertices: int) -> dict[str, Any]:
         """What an engine is asked for."""
@@ -129,7 +131,6 @@ class Task:
             "threads": engine.threads,
             "streams": engine.plan.streams,
             "resident": engine.plan.resident,
-            "head_edges": engine.plan.head_edges,
             "head_edges": engine.plan.head_edges,
             "ranges": engine.plan.ranges,
             "planned_memory": engine.plan.memory_bytes,

@@ -235,8 +235,10 @@ class _Work:
 
 
 def _passes(cost: Cost, plan: Plan) -> float:
-    less = cost.resident_passes
-    return cost.passes if less is None or not plan.resident else less
+    less = cost.resident_passes if plan.resident else None
+    if plan.head_edges is not None:
+        less = cost.tiered_passes
+    return cost.passes if less is None else less
 
 
 def _loading(facts: Facts, profile: Profile) -> _Work:
@@ -331,6 +333,10 @@ def _uniform_ns(cores: Cores, size: float) -> float:
 
 def _memory_parts(plan: Plan, facts: Facts) -> dict[str, int]:
     parts = {"buffers": plan.streams * facts.stream_bytes}
+    if plan.head_edges is not None:
+        parts["state"] = facts.state_bytes
+        rest = plan.memory_bytes - SPARE_BYTES - sum(parts.values())
+        return {**parts, "first edges and where lists are": rest, "other": SPARE_BYTES}
     if plan.resident:
         parts["topology"] = facts.topology_bytes
         parts["state"] = facts.state_bytes

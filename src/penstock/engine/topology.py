@@ -81,11 +81,15 @@ class Topology:
     load_seconds: float = 0.0
     _lists: dict[Direction, Lists] = field(default_factory=dict)
     _streamed: list[StreamedLists] = field(default_factory=list)
+    _arena: Arena | None = None
 
     def close(self) -> None:
         """Close the files."""
         for lists in self._streamed:
             lists.close()
+        if self._arena is not None:
+            self.graph.kept[self._arena_key] = self._arena
+            self._arena = None
 
     def lists(self, direction: Direction) -> Lists:
         """The lists of a direction, opened or loaded when first asked for."""
@@ -145,22 +149,22 @@ class Topology:
     def _tiered(self, stored: Direction, head_edges: int) -> TieredLists:
         """Lists in tiers, of which an earlier run may have left what is in memory."""
         begin, kept = clock(), self.graph.kept
-        arena_key, key = self._arena_key, (f"tier {stored}", (str(head_edges),))
-        if arena_key not in kept:
+        key = (f"tier {stored}", (str(head_edges),))
+        if self._arena is None:
+            # Taken away, because only one run at a time can use it.
             bands = len(self.graph.catalog.page_spec().bands)
-            kept[arena_key] = Arena(self.options.memory, bands)
+            self._arena = kept.pop(self._arena_key, None) or Arena(self.options.memory, bands)
+            self.budget.take(self._arena.nbytes, "list buffers")
         sizes = list_bytes(self.graph, stored, ())
         self.budget.take(self.workers.count * sizes.stream_bytes, "page buffers")
         loaded = key in kept
         found = TieredLists(
-            self.graph, stored, self.workers, self.metrics, arena=kept[arena_key],
+            self.graph, stored, self.workers, self.metrics, arena=self._arena,
             head_edges=head_edges, tier=kept.get(key),
         )  # fmt: skip
         self._streamed.append(found)
         kept[key] = found.tier
         self.budget.take(_held_bytes(found.tier), f"first edges of {stored}-lists")
-        self.budget.give_back("list buffers")
-        self.budget.take(kept[arena_key].nbytes, "list buffers")
         if not loaded:
             self.load_seconds += clock() - begin
         return found

@@ -152,8 +152,8 @@ def _ask(requests, count, used, last, page, begin, end, room):  # type: ignore[n
 def _ask_for_list(  # type: ignore[no-untyped-def]
     page, lo, hi, where, before, bands, page_bytes, room, requests, count, used, last, segments
 ):
-    """Ask for the edges ``lo`` to ``hi`` of a list whose ids in each band are ``segments[b, 2]``, in
-    each band after ``before[b]`` others. Returns how many requests there are then and how much room
+    """Ask for the edges ``lo`` to ``hi`` of a list that has ``segments[b, 2]`` ids in each band,
+    after ``before[b]`` others. Returns how many requests there are then and how much room
     they use, or -1 if that is not enough; what was asked for before this shows is read in vain.
     """
     passed = np.int64(0)

@@ -69,6 +69,7 @@ def plan_data(found: Estimate) -> dict[str, Any]:
         "limit": found.limit,
         "resident": plan.resident,
         "cut": plan.cut,
+        "head_edges": plan.head_edges,
         "streams": plan.streams,
         "cache_pages": plan.cache_pages,
         "num_pages": found.num_pages,
@@ -95,6 +96,15 @@ def plan_facts(data: dict[str, Any]) -> list[tuple[str, str]]:
     return pairs
 
 
+def heads_in_memory(head_edges: int) -> str:
+    """Which edges are in memory, of lists in tiers."""
+    from penstock.stream.tiers import NO_LIMIT
+
+    if head_edges >= NO_LIMIT:
+        return "edges in memory, and once more on the disk"
+    return f"the first {head_edges:,} edge{'s' * (head_edges != 1)} of each vertex in memory"
+
+
 def how(data: dict[str, Any]) -> str:
     """Where edges and values will be."""
     if not data["passes"]:
@@ -102,6 +112,8 @@ def how(data: dict[str, Any]) -> str:
     if data["resident"]:
         cut = ", and once more in parts that fit the processor's cache" if data["cut"] else ""
         return f"edges in memory{cut}"
+    if data["head_edges"] is not None:
+        return f"{heads_in_memory(data['head_edges'])}; other lists read when needed"
     kept, pages = data["cache_pages"], data["num_pages"]
     streams = data["streams"]
     text = f"edges streamed, {streams} page{'s' * (streams != 1)} at a time"

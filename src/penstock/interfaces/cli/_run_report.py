@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.config import format_bytes
 from penstock.interfaces.cli._bars import format_amount
+from penstock.interfaces.cli._estimates import heads_in_memory
 from penstock.interfaces.cli._output import facts, table
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ def _where(stats: dict[str, Any]) -> str:
         return "no edges read"
     if stats["resident"]:
         return "edges in memory"
+    if stats["head_edges"] is not None:
+        return f"{heads_in_memory(stats['head_edges'])}; {stats['reads']:,} reads of other lists"
     ranges = stats["ranges"]
     passes = f", once for each of {ranges} ranges of vertices" if ranges > 1 else ""
     return f"edges streamed, {stats['streams']} pages at a time{passes}"
@@ -97,6 +100,8 @@ def _iteration_cell(name: str, value: Any) -> str:
         return format_bytes(value)
     if isinstance(value, float):
         return f"{value:.3g}"
+    if isinstance(value, list):  # of counts, of which --json has all
+        return " ".join(f"{each:,}" for each in value[:4]) + " ..." * (len(value) > 4)
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 

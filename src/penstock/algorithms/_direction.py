@@ -1,0 +1,117 @@
+"""Which way a level of a search is found: a choice of pure functions, made anew at each level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Mode = Literal["top-down", "bottom-up"]
+
+#: A frontier of at most so many edges is expanded by one thread: others would hardly help before it
+#: is done.
+SMALL_EDGES = 1 << 18
+#: One of at most so many is not worth another way in any case.
+TINY_EDGES = 1 << 12
+#: What bottom-up costs, in edges looked at top-down: an unvisited vertex ...
+VERTEX_COST = 0.75
+#: ... and an edge that it is expected to look at.
+LOOK_COST = 0.1
+
+#: What reading costs, in edges looked at: a list on its own, or an edge of a pass over all lists.
+READ_COST = 500
+PASS_COST = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """What is known when a level begins."""
+
+    #: Vertices of the frontier, and of the one before it.
+    count: int
+    before: int
+    #: Edges that lead away from the frontier.
+    edges: int
+    #: Vertices not reached yet that have edges, and the edges that lead to them.
+    unreached: int
+    unexplored: int
+    #: How the frontier itself was found.
+    mode: Mode
+    #: Edges for each vertex of the graph.
+    edge_factor: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Iwabuchi's rule: bottom-up while the frontier grows and the edges that top-down would look at
+    exceed those that bottom-up would by a factor of 1 / ``alpha``; top-down again while it shrinks
+    and they are fewer by a factor of 1 / ``beta``.
+    """
+
+    alpha: float
+    beta: float
+
+    def choose(self, frontier: Frontier) -> Mode:
+        """The way to find the next level."""
+        down = frontier.edge_factor * frontier.count
+        up = frontier.edge_factor * frontier.unreached + frontier.count
+        if frontier.before < frontier.count and down > up / self.alpha:
+            return "bottom-up"
+        if frontier.before > frontier.count and down < up / self.beta:
+            return "top-down"
+        return frontier.mode
+
+
+def stays_small(edges: int, unexplored: int) -> bool:
+    """Whether a frontier of so many edges is expanded top-down by one thread, without a look at the
+    costs: it is small, and does not have most of the edges that are left.
+    """
+    return edges <= TINY_EDGES or (edges <= SMALL_EDGES and edges <= unexplored)
+
+
+def bottom_up_cost(frontier: Frontier) -> float:
+    """What bottom-up costs with the lists in memory, in edges looked at top-down. An unvisited
+    vertex looks until it finds one of the frontier: the more of the edges that are left come from
+    there, the sooner.
+    """
+    looks = frontier.unreached * (frontier.edges + frontier.unexplored) / max(frontier.edges, 1)
+    return VERTEX_COST * frontier.unreached + LOOK_COST * min(looks, frontier.unexplored)
+
+
+def choose_by_cost(frontier: Frontier) -> Mode:
+    """The way that costs less with the lists in memory; top-down looks at every edge of the
+    frontier.
+    """
+    if stays_small(frontier.edges, frontier.unexplored):
+        return "top-down"
+    return "bottom-up" if bottom_up_cost(frontier) < frontier.edges else "top-down"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What some unvisited vertices found in the first edges of their lists."""
+
+    vertices: int
+    #: Edges that they looked at; vertices that found nobody and whose list goes on.
+    looked: int
+    unresolved: int
+
+
+def reading_cost(lists: float, num_edges: int) -> float:
+    """What it costs to read some lists: each on its own, or all edges one after another."""
+    return min(READ_COST * lists, PASS_COST * num_edges)
+
+
+def choose_tiered(frontier: Frontier, lists: int, sample: Sample, num_edges: int) -> Mode:
+    """The way that costs less if only the first edges are in memory. Top-down reads ``lists``;
+    bottom-up, a vertex reads its list unless one of its first edges leads to the frontier.
+    """
+    down = frontier.edges + reading_cost(lists, num_edges)
+    factor = frontier.unreached / max(sample.vertices, 1)
+    up = VERTEX_COST * frontier.unreached + LOOK_COST * factor * sample.looked
+    up += reading_cost(factor * sample.unresolved, num_edges)
+    return "bottom-up" if up < down else "top-down"
+
+
+def choose_streamed(frontier: Frontier) -> Mode:
+    """The way that reads less where a list is read as a whole."""
+    return "bottom-up" if frontier.edges > frontier.unexplored else "top-down"

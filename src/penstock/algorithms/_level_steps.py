@@ -1,0 +1,241 @@
+"""The steps of a search by levels: one level, or several small ones, over lists in memory or on a
+stream. Each returns what there is to say about it; ``_levels`` says what the arrays mean.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.algorithms import _direction
+from penstock.algorithms import _level_bits as bits
+from penstock.algorithms import _level_kernels as kernels
+from penstock.algorithms._direction import bottom_up_cost
+from penstock.algorithms._level_state import LISTED, Search
+from penstock.stream.block import Block
+from penstock.types import I64, U32, VID
+
+#: Edges looked at in one call for small levels, about: then others may have a word.
+CALL_EDGES = 1 << 22
+
+
+def advance(search: Search, left: int) -> dict[str, Any]:
+    """Find a level, or some small ones of at most so many that are ``left``; what there is to say
+    about it.
+    """
+    if search.mode == "bottom-up":
+        return (_pull if search.resident else _pull_streamed)(search)
+    if not search.resident:
+        return _push_streamed(search)
+    return _push_small(search, left) if search.edges <= _direction.SMALL_EDGES else _push(search)
+
+
+def begin_at(search: Search, sources: U32) -> None:
+    """The sources are the frontier."""
+    search.parents[sources] = sources
+    if not search.streamed:
+        search.queue[: len(sources)] = sources
+        search.queued = len(sources)
+        settle(search, 0, 0)
+    else:
+        _settle_listed(search, sources, 0)
+
+
+def restore(search: Search, level: int) -> None:
+    """After a resume: everything else from the levels."""
+    offsets = search.degrees[:0] if search.streamed else search.offsets("out")
+    rows = search.engine.each(
+        bits.recount, search.levels, np.int32(level), search.visited, search.frontier_bits,
+        offsets, search.degrees,
+    )  # fmt: skip
+    count, reached, edges, explored = (sum(column) for column in zip(*rows, strict=True))
+    search.move(count, edges, None, level)
+    search.unreached += count - reached
+    search.unexplored += edges - explored
+
+
+def facts_of_push(search: Search, looked: int, children: int, peers: int) -> dict[str, Any]:
+    """What became of the edges of a level that was found top-down."""
+    if not search.breakdown:
+        return {"levels": 1, "found": search.count}
+    return {
+        "levels": 1, "found": search.count, "claimed": search.count,
+        "failed": children - search.count, "peer": peers, "parent": looked - children - peers,
+    }  # fmt: skip
+
+
+# In memory
+
+
+def together(search: Search, kernel: Any, *args: Any, few: bool = False) -> list[Any]:
+    """``kernel(claims, *args)`` in every thread, or in this one if it has ``few`` to do."""
+    engine = search.engine
+    claims: I64 = np.zeros(2, np.int64)
+
+    def work(stream: int, k: int) -> Any:
+        with engine.metrics.timed("kernel", stream):
+            return kernel(claims, *args)
+
+    return engine.workers.run(work, range(1 if few else engine.workers.count))
+
+
+def _more_lists(search: Search) -> Block:
+    """Further lists to follow; none if there is one direction."""
+    if len(search.directions) == 2:
+        return search.block(search.directions[1])
+    first = search.block(search.directions[0])
+    return Block(0, first.offsets[:0], first.neighbours[:0], ())
+
+
+def _push_small(search: Search, left: int) -> dict[str, Any]:
+    """Find small levels top-down, several in one call."""
+    engine, frontier = search.engine, search.listed()
+    here, more = search.block(search.directions[0]), _more_lists(search)
+    every = engine.options.checkpoint_every.every_steps
+    if search.breakdown or search.thresholds is not None:
+        left = 1
+    elif engine.options.checkpoint is not None and every is not None:
+        left = min(left, every)
+    tiny, small = np.uint64(_direction.TINY_EDGES), np.uint64(_direction.SMALL_EDGES)
+    unexplored = max(search.unexplored, 0) if search.can_pull else 1 << 63
+    with engine.metrics.timed("kernel", 0):
+        begin, end, edges, explored, levels, looked, children, peers = kernels.run_levels(
+            here.offsets, here.neighbours, more.offsets, more.neighbours, search.queue,
+            search.queued - len(frontier), search.queued, search.visited, search.parents,
+            search.levels, search.level, left, tiny, small, np.uint64(unexplored),
+            np.uint64(CALL_EDGES), search.breakdown,
+        )  # fmt: skip
+    engine.metrics.per_stream[0].edges_traversed += looked
+    found = end - search.queued
+    search.queued = end
+    search.move(end - begin, edges, search.queue[begin:end], levels)
+    search.unreached -= found - search.count
+    search.unexplored -= explored - edges
+    return facts_of_push(search, looked, children, peers) | {"levels": levels, "found": found}
+
+
+def _push(search: Search) -> dict[str, Any]:
+    """Find a level top-down."""
+    engine, frontier = search.engine, search.listed()
+    end = search.queued
+    begin = end - len(frontier)
+    tail: I64 = np.array([end], np.int64)
+    seen = search.levels if search.breakdown else search.levels[:0]
+    totals = [0, 0, 0]
+    for direction in search.directions:
+        block = search.block(direction)
+        parts = kernels.parts_of_long_lists(block.offsets, search.queue, begin, end)
+        rows = together(
+            search, kernels.push, tail, block.offsets, block.neighbours, search.queue, begin, end,
+            parts, search.visited, search.parents, seen, np.int32(search.level),
+        )  # fmt: skip
+        totals = [sum(column) for column in zip(totals, *rows, strict=True)]
+    engine.metrics.per_stream[0].edges_traversed += totals[0]
+    search.queued = int(tail[0])
+    settle(search, end, search.level + 1)
+    return facts_of_push(search, *totals)
+
+
+def settle(search: Search, begin: int, level: int) -> None:
+    """The vertices of the queue from ``begin`` on are the frontier now."""
+    end = search.queued
+    more = search.offsets(search.directions[0])[:0]
+    if len(search.directions) == 2:
+        more = search.offsets(search.directions[1])
+    rows = together(
+        search, kernels.settle, search.queue, begin, end, search.visited, search.levels,
+        np.int32(level), search.offsets(search.directions[0]), more,
+        few=end - begin <= kernels.HELD,
+    )  # fmt: skip
+    search.move(end - begin, sum(rows), search.queue[begin:end], level - search.level)
+
+
+def _pull(search: Search) -> dict[str, Any]:
+    """Find a level bottom-up."""
+    engine = search.engine
+    here, out = search.block("in"), search.block("out")
+    other = out.offsets if out is not here else out.offsets[:0]
+    # Vertices after the last one that has edges need not be looked at.
+    words = -(-int(np.searchsorted(here.offsets, here.offsets[-1])) // 64)
+    search.next_bits[words:] = 0
+    histogram: I64 = np.zeros(bits.TOLD_APART + 1 if search.breakdown else 0, np.int64)
+    rows = together(
+        search, bits.pull, words, here.offsets, here.neighbours, other, search.visited,
+        search.next_bits, search.parents, search.levels, np.int32(search.level + 1),
+        search.in_order, histogram,
+        few=search.breakdown or bottom_up_cost(search.known()) < _direction.SMALL_EDGES,
+    )  # fmt: skip
+    count, edges, looked = (sum(column) for column in zip(*rows, strict=True))
+    search.frontier_bits, search.next_bits = search.next_bits, search.frontier_bits
+    np.bitwise_or(search.visited, search.frontier_bits, out=search.visited)
+    engine.metrics.per_stream[0].edges_traversed += looked
+    search.move(count, edges, None)
+    facts: dict[str, Any] = {"levels": 1, "found": count}
+    return facts | {"scanned": histogram.tolist()} if search.breakdown else facts
+
+
+# On a stream
+
+
+def _push_streamed(search: Search) -> dict[str, Any]:
+    """Find a level top-down."""
+    engine, frontier = search.engine, search.listed()
+    most = engine.num_vertices // LISTED
+    counts: I64 = np.zeros(2, np.int64)
+    seen = search.levels if search.breakdown else search.levels[:0]
+    before = engine.metrics.total().edges_traversed
+    found: U32 = np.empty(0, VID)
+    for direction in search.directions:
+        here = engine.traverse(
+            frontier, kernels.offer_block, search.next_bits, search.visited, search.parents, seen,
+            np.int32(search.level), counts, direction=direction, most=most,
+        )  # fmt: skip
+        found = np.concatenate([found, here]) if len(found) else here
+    if len(found) > most:
+        del found, frontier
+        _settle_bits(search)
+    else:
+        _settle_listed(search, found, 1)
+    looked = engine.metrics.total().edges_traversed - before
+    return facts_of_push(search, looked, *counts.tolist())
+
+
+def _pull_streamed(search: Search) -> dict[str, Any]:
+    """Find a level bottom-up."""
+    engine = search.engine
+    counts: I64 = np.zeros(1, np.int64)
+    histogram: I64 = np.zeros(bits.TOLD_APART + 1 if search.breakdown else 0, np.int64)
+    search.frontier = None
+    before = engine.metrics.total().edges_traversed
+    engine.traverse(
+        engine.select(bits.unvisited, search.visited, search.degrees), bits.look_up_block,
+        search.next_bits, search.visited, search.parents, search.in_order, 0, counts, histogram,
+        direction="in", most=0,
+    )  # fmt: skip
+    # Lists are read as a whole; what counts is how far they were looked at.
+    listed = engine.metrics.total().edges_traversed - before
+    engine.metrics.per_stream[0].edges_traversed -= listed - int(counts[0])
+    _settle_bits(search)
+    facts: dict[str, Any] = {"levels": 1, "found": search.count}
+    return facts | {"scanned": histogram.tolist()} if search.breakdown else facts
+
+
+def _settle_listed(search: Search, found: U32, levels: int) -> None:
+    """Vertices found are the frontier now, ``levels`` further than the last."""
+    edges = search.engine.each(
+        bits.settle_listed, found, search.visited, search.next_bits, search.levels,
+        np.int32(search.level + levels), search.degrees, length=len(found),
+    )  # fmt: skip
+    search.move(len(found), sum(edges), found, levels)
+
+
+def _settle_bits(search: Search) -> None:
+    """Vertices in ``next_bits`` are the frontier now."""
+    rows = search.engine.each(
+        bits.settle_bits, search.next_bits, search.visited, search.levels,
+        np.int32(search.level + 1), search.degrees,
+    )  # fmt: skip
+    search.frontier_bits, search.next_bits = search.next_bits, search.frontier_bits
+    search.next_bits.fill(0)
+    search.move(sum(row[0] for row in rows), sum(row[1] for row in rows), None)

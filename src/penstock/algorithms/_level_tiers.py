@@ -1,0 +1,223 @@
+"""Steps of a search whose first edges are in memory and whose lists are on the disk.
+
+Top-down, vertices whose whole list is in memory are expanded from there; the lists of the others
+are read, long ones in long runs. Bottom-up, an unvisited vertex looks through its first edges; only
+if none of them leads to a visited vertex, and the list goes on, the list is read, with many others
+at once. Vertices with many edges have neighbours of high degree, which are visited early: on
+scale-free graphs hardly a list is read bottom-up.
+
+In the *dual* model, which is there to compare with, whole lists are in memory for bottom-up, and
+top-down reads every list.
+
+Iwabuchi: "Scalable graph data stores for large-scale graphs", 2017, chapter 3 (NETALX).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.algorithms import _level_bits as bits
+from penstock.algorithms import _level_kernels as kernels
+from penstock.algorithms._direction import SMALL_EDGES, Mode, Sample, choose_tiered
+from penstock.algorithms._level_state import LISTED, Search
+from penstock.algorithms._level_steps import facts_of_push, settle, together
+from penstock.jit import count_ones, kernel
+from penstock.types import I64, U32
+
+#: So few lists are read without asking.
+FEW_LISTS = 16
+#: Vertices that are asked.
+SAMPLE = 1 << 12
+
+
+def choose(search: Search) -> Mode:
+    """Which way to find the next level: some vertices are asked how bottom-up would go."""
+    engine = search.engine
+    out, into = engine.tier(search.directions[0]), engine.tier("in")
+    lists = min(search.count, search.edges // (out.head_edges + 1))
+    if search.dual:
+        lists = search.count
+    elif search.frontier is not None:
+        begin = search.queued - len(search.frontier)
+        limit = np.uint64(out.head_edges)
+        lists = int(split_queue(search.queue, begin, search.queued, out.offsets, limit)) - begin
+    if search.edges <= SMALL_EDGES and lists <= FEW_LISTS:
+        return "top-down"
+    heads = into.heads
+    found = _ask_some(
+        search.visited, heads.offsets, heads.neighbours, into.offsets, np.uint64(SAMPLE)
+    )
+    total = int(into.offsets[-1])
+    return choose_tiered(search.known(), lists, Sample(*map(int, found)), total)
+
+
+def push(search: Search) -> dict[str, Any]:
+    """Find a level top-down."""
+    engine, frontier = search.engine, search.listed()
+    direction = search.directions[0]
+    tier = engine.tier(direction)
+    end = search.queued
+    begin = end - len(frontier)
+    limit = 0 if search.dual else tier.head_edges
+    middle = int(split_queue(search.queue, begin, end, tier.offsets, np.uint64(limit)))
+    seen = search.levels if search.breakdown else search.levels[:0]
+    tail: I64 = np.array([end], np.int64)
+    heads = tier.heads
+    parts = kernels.parts_of_long_lists(heads.offsets, search.queue, middle, end)
+    rows = together(
+        search, kernels.push, tail, heads.offsets, heads.neighbours, search.queue, middle, end,
+        parts, search.visited, search.parents, seen, np.int32(search.level),
+        few=end - middle <= kernels.HELD,
+    )  # fmt: skip
+    looked, children, peers = (sum(column) for column in zip(*rows, strict=True))
+    engine.metrics.per_stream[0].edges_traversed += looked
+    search.queued = int(tail[0])
+    facts = {"lists_read": middle - begin, "edges_in_memory": looked}
+    if middle > begin:
+        counts: I64 = np.zeros(2, np.int64)
+        before = engine.metrics.total().edges_traversed
+        most = engine.num_vertices // LISTED
+        search.next_bits.fill(0)
+        found = engine.traverse(
+            search.queue[begin:middle], kernels.offer_block, search.next_bits, search.visited,
+            search.parents, seen, np.int32(search.level), counts, direction=direction, most=most,
+        )  # fmt: skip
+        rest = search.queue[search.queued :]
+        if len(found) > most:
+            search.queued += int(bits.vertices_of(0, engine.num_vertices, rest, search.next_bits))
+        else:
+            rest[: len(found)] = found
+            search.queued += len(found)
+        looked += engine.metrics.total().edges_traversed - before
+        children, peers = children + int(counts[0]), peers + int(counts[1])
+    settle(search, end, search.level + 1)
+    return facts_of_push(search, looked, children, peers) | facts
+
+
+def pull(search: Search) -> dict[str, Any]:
+    """Find a level bottom-up."""
+    engine = search.engine
+    tier, out = engine.tier("in"), engine.tier("out")
+    heads = tier.heads
+    words = -(-int(np.searchsorted(tier.offsets, tier.offsets[-1])) // 64)
+    search.next_bits[words:] = 0
+    histogram: I64 = np.zeros(bits.TOLD_APART + 1 if search.breakdown else 0, np.int64)
+    rows = together(
+        search, bits.pull, words, heads.offsets, heads.neighbours, out.offsets, search.visited,
+        search.next_bits, search.parents, search.levels, np.int32(search.level + 1), True,
+        histogram, few=search.breakdown,
+    )  # fmt: skip
+    count, edges, looked = (sum(column) for column in zip(*rows, strict=True))
+    engine.metrics.per_stream[0].edges_traversed += looked
+    cold = engine.select(
+        _unresolved, search.visited, search.next_bits, tier.offsets, np.uint64(tier.head_edges),
+        length=tier.long_end,
+    )  # fmt: skip
+    facts: dict[str, Any] = {"levels": 1, "lists_read": len(cold), "edges_in_memory": looked}
+    if len(cold):
+        more, further = _pull_cold(search, cold, histogram)
+        count, edges = count + more, edges + further
+    search.frontier_bits, search.next_bits = search.next_bits, search.frontier_bits
+    np.bitwise_or(search.visited, search.frontier_bits, out=search.visited)
+    search.move(int(count), int(edges), None)
+    facts["found"] = search.count
+    return facts | {"scanned": histogram.tolist()} if search.breakdown else facts
+
+
+def _pull_cold(search: Search, cold: U32, histogram: I64) -> tuple[int, int]:
+    """Read the lists of vertices that found nobody in their first edges; how many find somebody
+    there, and edges that lead away from them.
+    """
+    engine, out = search.engine, search.engine.tier("out")
+    head = engine.tier("in").head_edges
+    if len(histogram):  # they are counted again, with all edges that they look at
+        histogram[min(head, len(histogram)) - 1] -= len(cold)
+    counts: I64 = np.zeros(1, np.int64)
+    before = engine.metrics.total().edges_traversed
+    engine.traverse(
+        cold, bits.look_up_block, search.next_bits, search.visited, search.parents, True, head,
+        counts, histogram, direction="in", most=0,
+    )  # fmt: skip
+    # Lists are read as a whole; what counts is how far they were looked at, and that once.
+    listed = engine.metrics.total().edges_traversed - before
+    looked = int(counts[0]) - head * len(cold)
+    engine.metrics.per_stream[0].edges_traversed -= listed - looked
+    more, further = _settle_cold(
+        cold, search.next_bits, search.levels, np.int32(search.level + 1), out.offsets
+    )
+    return int(more), int(further)
+
+
+@kernel
+def _ask_some(visited, offsets, neighbours, whole, most):  # type: ignore[no-untyped-def]
+    """About ``most`` vertices at even distances, those that are not visited and have edges: how
+    many they are, how many edges they look at, and how many find nobody in a list that goes on.
+    """
+    one, six, low = np.uint64(1), np.uint64(6), np.uint64(63)
+    asked, looked, unresolved = 0, 0, 0
+    n = np.uint64(len(offsets) - 1)
+    step = max(n // most, one)
+    for v in range(step >> one, n, step):
+        edge, stop = np.uint64(offsets[v]), np.uint64(offsets[v + one])
+        if edge == stop or (visited[v >> six] >> (v & low)) & one != 0:
+            continue
+        asked += 1
+        longer = np.uint64(whole[v + one]) - np.uint64(whole[v]) > stop - edge
+        found = False
+        while edge < stop and not found:
+            u = np.uint64(neighbours[edge])
+            found = (visited[u >> six] >> (u & low)) & one != 0
+            edge += one
+            looked += 1
+        if longer and not found:
+            unresolved += 1
+    return asked, looked, unresolved
+
+
+@kernel
+def split_queue(queue, begin, end, offsets, limit):  # type: ignore[no-untyped-def]
+    """Put the vertices of a frontier that have more edges than the limit first; where they end."""
+    one, at = np.uint64(1), np.uint64(begin)
+    for i in range(np.uint64(begin), np.uint64(end)):
+        v = np.uint64(queue[i])
+        if np.uint64(offsets[v + one]) - np.uint64(offsets[v]) > limit:
+            queue[i] = queue[at]
+            queue[at] = v
+            at += one
+    return at
+
+
+@kernel
+def _unresolved(begin, end, chosen, visited, next_bits, offsets, limit):  # type: ignore[no-untyped-def]
+    """The vertices of a range (from a multiple of 64 on) that are not visited, found nobody, and
+    have more edges than the limit; how many.
+    """
+    one, six, low, zero = np.uint64(1), np.uint64(6), np.uint64(63), np.uint64(0)
+    count = zero
+    for word in range(np.uint64(begin) >> six, (np.uint64(end) + low) >> six):
+        left = ~(visited[word] | next_bits[word])
+        while left != zero:
+            v = (word << six) + count_ones(~left & (left - one))
+            left &= left - one
+            if np.uint64(offsets[v + one]) - np.uint64(offsets[v]) > limit:
+                chosen[count] = v
+                count += one
+    return count
+
+
+@kernel
+def _settle_cold(cold, next_bits, levels, level, offsets):  # type: ignore[no-untyped-def]
+    """Vertices that found somebody in a list that was read get their level; how many, and their
+    edges.
+    """
+    one, six, low = np.uint64(1), np.uint64(6), np.uint64(63)
+    count, edges = np.uint64(0), np.uint64(0)
+    for i in range(len(cold)):
+        v = np.uint64(cold[i])
+        if (next_bits[v >> six] >> (v & low)) & one != 0:
+            levels[v] = level
+            count += one
+            edges += np.uint64(offsets[v + one]) - np.uint64(offsets[v])
+    return count, edges
