@@ -1,9 +1,15 @@
-"""``penstock bench gstream``: what each experiment must find, whatever the machine's speed."""
+"""``penstock bench``: what each suite must find, whatever the machine's speed."""
 
 from __future__ import annotations
 
 import json
+import math
+import os
+import signal
+import subprocess
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +18,8 @@ import pytest
 
 from penstock.errors import BudgetError
 from penstock.interfaces.bench import experiments as e
-from penstock.interfaces.bench.gstream import chosen_experiments, summary
+from penstock.interfaces.bench.graph500 import SEARCHES
+from penstock.interfaces.bench.gstream import SUITE
 from penstock.interfaces.bench.workloads import (
     FAR,
     Workbench,
@@ -21,6 +28,7 @@ from penstock.interfaces.bench.workloads import (
     source_of,
     sssp,
 )
+from penstock.interfaces.cli.bench import SUITES
 from penstock.stream.policy import POLICIES
 
 ALGORITHMS = ("BFS", "PageRank")
@@ -208,8 +216,8 @@ def test_command_prints_a_table_for_each_experiment(cli, tmp_path):
     assert "Garaph's Figure 10)" in done.out
     assert not list(tmp_path.glob("*.png"))
     rows = json.loads((tmp_path / "results.json").read_text())
-    assert list(rows["experiments"]) == list(e.EXPERIMENTS)
-    for _, table in summary(rows):
+    assert list(rows["experiments"]) == list(SUITE.experiments)
+    for _, table in SUITE.summary(rows):
         assert len({len(line) for line in table}) == 1
 
 
@@ -231,8 +239,8 @@ def test_missing_matplotlib_is_told_before_anything_runs(cli, tmp_path, monkeypa
 
 
 def test_experiments_keep_their_order():
-    assert chosen_experiments(" cache, pages") == ["pages", "cache"]
-    assert chosen_experiments(None) == list(e.EXPERIMENTS)
+    assert SUITE.chosen(" cache, pages") == ["pages", "cache"]
+    assert SUITE.chosen(None) == list(SUITE.experiments)
 
 
 def test_place_that_cannot_be_written(cli, tmp_path):
@@ -240,3 +248,131 @@ def test_place_that_cannot_be_written(cli, tmp_path):
     done = cli("bench", "gstream", "--scale", 4, "--out", tmp_path / "file")
     assert done.code == 1
     assert str(tmp_path / "file") in done.error
+
+
+# Suites
+
+
+def test_suites_are_listed(cli):
+    shown = cli("bench", "--help")
+    assert shown.code == 0
+    assert all(name in shown.out for name in SUITES)
+    without = cli("bench")
+    assert (without.code, without.err) == (2, "")
+    assert "gstream" in without.out
+
+
+def test_unknown_suite(cli):
+    done = cli("bench", "speed")
+    assert done.code == 2
+    assert "speed" in done.error
+
+
+# Graph500
+
+
+def test_graph500_prints_the_official_lines(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = cli("bench", "graph500", "--scale", 8, "--roots", 6, "--memory", "20MB")
+    assert (done.code, done.err) == (0, "")
+    lines = [line.split(":", 1) for line in done.out.splitlines()]
+    values = {name: value.replace("!", "").strip() for name, value in lines}
+    assert list(values)[:7] == [
+        "SCALE", "edgefactor", "NBFS", "graph_generation", "num_mpi_processes",
+        "construction_time", "bfs  min_time",
+    ]  # fmt: skip
+    assert (values["SCALE"], values["edgefactor"], values["NBFS"]) == ("8", "16", "6")
+    for kernel in ("bfs ", "sssp"):
+        assert float(values[f"{kernel} harmonic_mean_TEPS"]) > 0
+        assert float(values[f"{kernel} median_validate"]) > 0
+        watts = values[f"{kernel} watts"]
+        assert watts == "unavailable" or float(watts) > 0
+    assert values["memory_budget"] == "20.0 MB"
+    assert os.listdir(tmp_path) == []
+
+
+def test_graph500_as_json(cli, tmp_path):
+    out = tmp_path / "new" / "place"
+    done = cli(
+        "bench", "graph500", "--scale", 10, "--edgefactor", 8, "--roots", 3, "--seed", 4,
+        "--threads", 1, "--page-size", "64KiB", "--out", out, "--json",
+    )  # fmt: skip
+    assert (done.code, done.err) == (0, "")
+    data = done.data
+    assert json.loads((out / "results.json").read_text()) == data
+    assert (data["num_input_edges"], data["page_bytes"], data["threads"]) == (8 << 10, 64 << 10, 1)
+    for rows in data["searches"].values():
+        assert [row["validated"] for row in rows] == [True] * 3
+        assert all(math.isclose(row["teps"], row["nedge"] / row["seconds"]) for row in rows)
+    assert {mode for row in data["searches"]["bfs"] for mode in row["directions"]} >= {"top-down"}
+
+
+def test_graph500_with_one_root_and_kernel(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = ("--scale", 5, "--roots", 1, "--kernels", "sssp")
+    data = cli("bench", "graph500", *options, "--json").data
+    assert list(data["searches"]) == ["sssp"]
+    assert data["results"]["sssp stddev_time"] is None
+    shown = cli("bench", "graph500", *options).out
+    assert "sssp stddev_time:               nan\n" in shown
+    assert "bfs" not in shown
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_graph500_with_a_wrong_answer(cli, tmp_path, monkeypatch, as_json):
+    right = SEARCHES["bfs"]
+
+    def wrong(graph, root, **options):
+        result = right.algorithm(graph, root, **options)
+        lost = int(np.flatnonzero(result.values == result.values.max())[0])
+        result.parents[lost], result.values[lost] = -1, -1
+        return result
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(SEARCHES, "bfs", replace(right, algorithm=wrong))
+    line = ("bench", "graph500", "--scale", 7, "--roots", 2)
+    done = cli(*line, *(["--json"] if as_json else []))
+    assert done.code == 1
+    assert done.error.endswith("2 of 4 searches failed validation; this run has no results\n")
+    if as_json:
+        assert done.data["validated"] is False
+        said = [row["failure"] for row in done.data["searches"]["bfs"]]
+    else:
+        said = [text.split(": ", 1)[1] for text in done.out.splitlines()]
+        assert len(said) == 2
+    assert all(text.startswith("rule 4: an input edge joins ") for text in said)
+    assert os.listdir(tmp_path) == []
+
+
+def test_graph500_that_does_not_fit(cli, tmp_path):
+    out = tmp_path / "out"
+    done = cli("bench", "graph500", "--scale", 24, "--memory", "100MB", "--out", out)
+    assert done.code == 3
+    assert "validation of sssp at scale 24 take 436.2 MB" in done.error
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("option", [("--scale", 32), ("--scale", 5, "--kernels", "pagerank"), ()])
+def test_graph500_with_wrong_options(cli, tmp_path, option):
+    done = cli("bench", "graph500", *option, "--out", tmp_path / "out")
+    assert done.code == 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_graph500_interrupted_leaves_nothing(tmp_path):
+    command = [sys.executable, "-m", "penstock", "bench", "graph500", "--scale", "16"]
+    child = subprocess.Popen(
+        [*command, "--roots", "100000", "--out", str(tmp_path / "out")],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    end = time.monotonic() + 120
+    # The graph is there, so searches are under way or about to be.
+    while not list(tmp_path.glob("out/.graph500-*/made/graph.penstock")):
+        assert child.poll() is None, child.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert (child.returncode, out) == (130, "")
+    assert err == "penstock: interrupted; nothing unfinished was left behind\n"
+    assert os.listdir(tmp_path / "out") == []

@@ -13,6 +13,7 @@ from penstock.ingest.sorting import DuplicateRule
 from penstock.ingest.spill import Spill
 from penstock.interfaces import api
 from penstock.interfaces.cli import _options, build, generate
+from penstock.interfaces.cli.bench import SUITES
 from penstock.interfaces.cli.main import COMMANDS
 from penstock.protocols import OnBadLine
 from penstock.types import IdKind
@@ -34,9 +35,12 @@ def test_no_command_is_wrong_usage(cli):
     assert "Usage" in shown.out
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_help_json_and_debug(cli, name):
-    shown = cli(name, "--help")
+LEAVES = [(name,) for name in COMMANDS if name != "bench"] + [("bench", each) for each in SUITES]
+
+
+@pytest.mark.parametrize("words", LEAVES, ids=" ".join)
+def test_every_command_has_help_json_and_debug(cli, words):
+    shown = cli(*words, "--help")
     assert shown.code == 0
     assert "--json" in shown.out
     assert "--debug" in shown.out

@@ -15,6 +15,7 @@ from penstock.algorithms import find
 from penstock.algorithms import names as algorithm_names
 from penstock.ingest.formats import importers
 from penstock.interfaces.cli._algorithm_options import own_options
+from penstock.interfaces.cli.bench import SUITES
 from penstock.interfaces.cli.main import COMMANDS, app
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,9 +29,13 @@ def blocks(path: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", path.read_text(), re.DOTALL | re.MULTILINE)
 
 
-def options_of(command: str) -> set[str]:
-    group = typer.main.get_command(app)
-    params = list(group.get_command(None, command).params)
+def options_of(command: str, suite: str | None = None) -> set[str]:
+    found = typer.main.get_command(app).get_command(None, command)
+    if command == "bench":
+        if suite is None:
+            return set().union(*(options_of(command, each) for each in SUITES))
+        found = found.get_command(None, suite)
+    params = list(found.params)
     if command in ("run", "plan"):
         params += [option for name in algorithm_names() for option in own_options(find(name))]
     names = {name for option in params for name in (*option.opts, *option.secondary_opts)}
@@ -85,7 +90,7 @@ def test_commands_and_options_exist(path):
         if "..." in line or words[1] not in COMMANDS:
             continue
         used = {word.split("=")[0] for word in words if word.startswith("--")}
-        assert used <= options_of(words[1]), line
+        assert used <= options_of(*words[1 : 3 if words[1] == "bench" else 2]), line
 
 
 def test_options_that_documents_name_exist():

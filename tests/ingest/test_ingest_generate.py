@@ -33,6 +33,22 @@ def test_pieces_do_not_matter(make: Any) -> None:
         assert np.array_equal(edges(make(threads=threads, chunk_rows=chunk_rows)), whole)
 
 
+def weights(**how: Any) -> Any:
+    chunks = list(generate.rmat(10, 8, weighted=True, **how).chunks(lambda amount: None))
+    return np.concatenate([chunk.columns["weight"] for chunk in chunks])
+
+
+def test_weights_are_even_and_decided_by_the_seed() -> None:
+    whole = weights(seed=3)
+    assert whole.dtype == np.float32
+    assert np.array_equal(whole, weights(seed=3, threads=3, chunk_rows=77))
+    assert not np.array_equal(whole, weights(seed=4))
+    tenths = np.bincount((whole * 10).astype(int), minlength=10)
+    assert len(tenths) == 10
+    assert tenths.tolist() == pytest.approx([len(whole) / 10] * 10, rel=0.15)
+    assert np.array_equal(edges(generate.rmat(10, 8, weighted=True)), edges(generate.rmat(10, 8)))
+
+
 def test_seeds_differ() -> None:
     graphs = [edges(generate.rmat(10, 4, seed=seed)) for seed in (0, 1, 2, -1, 1 << 64)]
     assert np.array_equal(graphs[0], graphs[4])

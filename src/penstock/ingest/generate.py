@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from penstock.errors import OptionError
+from penstock.ingest.formats._columns import WEIGHT
 from penstock.jit import inlined, kernel
 from penstock.parallel import ordered_map
 from penstock.protocols import Source
-from penstock.types import MAX_VERTICES, U8, U64, EdgeChunk
+from penstock.types import MAX_VERTICES, U8, U64, Array, EdgeChunk
 
 #: Rows made at a time; changes nothing but memory and speed.
 CHUNK_ROWS = 1 << 19
@@ -85,6 +86,17 @@ def _rmat(first, scale, seed, quadrants, shuffle, src, dst):  # type: ignore[no-
 
 
 @kernel
+def _weigh(first, seed, weights):  # type: ignore[no-untyped-def]
+    """The weights of edges ``first`` and on: 24 random bits, even over [0, 1)."""
+    gold = np.uint64(0x9E3779B97F4A7C15)
+    # Apart from the numbers that the same seed makes ends of.
+    salt = _mix(~seed)
+    for i in range(len(weights)):
+        bits = _mix(salt ^ (np.uint64(first + i + 1) * gold)) >> np.uint64(40)
+        weights[i] = np.float32(bits) * np.float32(2.0**-24)
+
+
+@kernel
 def _uniform(first, num_vertices, seed, src, dst):  # type: ignore[no-untyped-def]
     gold = np.uint64(0x9E3779B97F4A7C15)
     n = np.uint64(num_vertices)
@@ -104,11 +116,13 @@ def rmat(
     chunk_rows: int = CHUNK_ROWS,
     *,
     shuffle: bool = True,
+    weighted: bool = False,
 ) -> Source:
     """Kronecker edges as Graph500 makes them: ``2**scale`` vertices, ``edge_factor`` edges each.
 
     ``probabilities`` are A, B, C, D of the four quadrants, to 16 bits. ``shuffle`` renames the
-    vertices at random, so that their names say nothing about their degrees.
+    vertices at random, so that their names say nothing about their degrees. ``weighted`` gives each
+    edge a float32 weight, even over [0, 1); the edges are the same with and without.
     """
     if not 1 <= scale <= 31:
         raise OptionError(f"scale: expected 1 to 31, got {scale}")
@@ -124,7 +138,8 @@ def rmat(
         _rmat(first, scale, salt, quadrants, shuffle, src, dst)
 
     num_edges = _edge_count(edge_factor, 1 << scale)
-    return _source(fill, 1 << scale, num_edges, threads, chunk_rows, f"rmat {scale}")
+    weights = salt if weighted else None
+    return _source(fill, 1 << scale, num_edges, threads, chunk_rows, f"rmat {scale}", weights)
 
 
 def uniform(
@@ -171,20 +186,28 @@ def _source(
     threads: int,
     chunk_rows: int,
     name: str,
+    weight_seed: np.uint64 | None = None,
 ) -> Source:
     def make(first: int) -> EdgeChunk:
         size = min(chunk_rows, num_edges - first)
         src: U64 = np.empty(size, np.uint64)
         dst: U64 = np.empty(size, np.uint64)
         fill(first, src, dst)
-        return EdgeChunk(src, dst)
+        if weight_seed is None:
+            return EdgeChunk(src, dst)
+        weights: Array = np.empty(size, np.float32)
+        _weigh(first, weight_seed, weights)
+        return EdgeChunk(src, dst, {WEIGHT: weights})
 
     def chunks(advance: Callable[[float], None]) -> Iterator[EdgeChunk]:
         for chunk in ordered_map(make, range(0, num_edges, chunk_rows), threads):
             advance(len(chunk))
             yield chunk
 
+    has_weights = weight_seed is not None
     return Source(
         chunks, num_edges, "edges", "int",
+        columns={WEIGHT: np.dtype(np.float32)} if has_weights else {},
+        weight=WEIGHT if has_weights else None,
         declared=range(num_vertices), cheap_to_repeat=True, name=name,
     )  # fmt: skip

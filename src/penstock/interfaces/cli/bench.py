@@ -1,67 +1,28 @@
-"""``penstock bench``: experiments of the papers on this machine, with pictures."""
+"""``penstock bench``: suites of experiments on this machine."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any, Literal
-
 import typer
 
-from penstock.interfaces.cli._options import Debug, Json, Memory, PageSize, Threads
+from penstock.interfaces.cli._lazy import LazyCommands
 
-SuiteName = Literal["gstream"]
-PictureKind = Literal["png", "svg", "none"]
-
-
-def command(
-    suite: Annotated[SuiteName, typer.Argument(help="Which experiments.")],
-    scale: Annotated[
-        int, typer.Option(help="2 to this many vertices, 16 edges each.", min=4, max=31)
-    ] = 20,
-    out: Annotated[
-        Path,
-        typer.Option(metavar="DIR", help="Where pictures, traces, results and graphs go."),
-    ] = Path("bench-gstream"),
-    experiments: Annotated[
-        str | None,
-        typer.Option(metavar="NAME,...", help="Some of them, with commas between. Default: all."),
-    ] = None,
-    repeat: Annotated[int, typer.Option(help="Runs of each; the best counts.", min=1)] = 2,
-    pictures: Annotated[PictureKind, typer.Option(help="What pictures are written as.")] = "png",
-    page_size: PageSize = None,
-    memory: Memory = None,
-    threads: Threads = None,
-    json: Json = False,
-    debug: Debug = False,
-) -> None:
-    """Run the experiments of a paper at a scale that fits, and draw what comes out."""
-    from penstock.interfaces.bench.gstream import chosen_experiments, run_suite
-    from penstock.interfaces.bench.workloads import Workbench
-    from penstock.interfaces.cli._bars import watching
-    from penstock.interfaces.cli._output import show
-
-    names = chosen_experiments(experiments)
-    with watching(kernels=True) as progress:
-        bench = Workbench(
-            scale, out, memory=memory, threads=threads, page_size=page_size, repeat=repeat,
-            progress=progress,
-        )  # fmt: skip
-        data = run_suite(bench, names, None if pictures == "none" else f".{pictures}")
-    show("" if json else as_text(data), data, as_json=json)
+#: The suites, each a file ``bench_NAME`` here with a function ``command``.
+SUITES = ("gstream", "netalx", "graph500")
 
 
-def as_text(data: dict[str, Any]) -> str:
-    """Tables for people."""
-    from penstock.config import format_bytes
-    from penstock.interfaces.bench.gstream import summary
-    from penstock.interfaces.cli._output import table
+class Suites(LazyCommands):
+    """All of them."""
 
-    lines = [
-        f"RMAT scale {data['scale']}: {data['num_vertices']:,} vertices, {data['num_edges']:,} "
-        f"edges, {data['pages']:,} pages of {format_bytes(data['page_bytes'])} in each direction; "
-        f"{data['threads']} threads, best of {data['repeat']}"
-    ]
-    for heading, rows in summary(data):
-        lines += ["", heading, table(rows)]
-    lines += ["", "Written", *(f"  {path}" for path in data["pictures"].values())]
-    return "\n".join([*lines, f"  {data['results']}"])
+    names = SUITES
+    prefix = "penstock.interfaces.cli.bench_"
+
+
+app = typer.Typer(name="bench", cls=Suites, add_completion=False)
+
+
+@app.callback(invoke_without_command=True)
+def bench(context: typer.Context) -> None:
+    """Run the experiments of a paper, or an official benchmark, and show what comes out."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(2)

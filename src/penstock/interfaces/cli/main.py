@@ -10,41 +10,29 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from penstock.interfaces.cli._failures import exit_code, report
+from penstock.interfaces.cli._lazy import LazyCommands
 from penstock.interfaces.cli._output import finish_output, tolerate_any_text
 from penstock.interfaces.cli._signals import stopping_cleanly
 
-#: The commands, each a file here with a function ``command``.
+#: The commands, each a file here with a function ``command``, or a group ``app`` of commands.
 COMMANDS = ("demo", "generate", "build", "info", "verify", "export", "plan", "run", "bench")
 
 
-class LazyCommands(TyperGroup):
-    """Loads the file of a command when the command is asked for."""
+class Commands(LazyCommands):
+    """All of them."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """The names, in the order of the help page."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of that name, or None."""
-        if cmd_name not in COMMANDS:
-            return None
-        module = import_module(f"penstock.interfaces.cli.{cmd_name}")
-        holder = typer.Typer(add_completion=False)
-        cls = getattr(module, "COMMAND_CLASS", None)
-        holder.command(cmd_name, cls=cls)(module.command)
-        return typer.main.get_command(holder)
+    names = COMMANDS
+    prefix = "penstock.interfaces.cli."
 
 
 app = typer.Typer(
     name="penstock",
-    cls=LazyCommands,
+    cls=Commands,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
