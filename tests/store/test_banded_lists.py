@@ -70,8 +70,8 @@ class Store:
         while start < len(vertices):
             begin = start
             start, done, lists, count = plan_batch(
-                vertices, start, done, self.places, self.fronts, self.bands, PAGE, room, requests,
-                segments,
+                vertices, start, done, self.places, self.fronts, self.bands, PAGE, room, 1 << 14,
+                requests, segments,
             )  # fmt: skip
             assert lists > 0
             sizes = requests[:count, 2] - requests[:count, 1]

@@ -19,6 +19,7 @@ from penstock.store.graph import Graph
 from penstock.stream import arena as arena_module
 from penstock.stream import tiers
 from penstock.stream.arena import Arena, arena_bytes, buffer_bytes
+from penstock.stream.block import BY_PLACE
 from penstock.stream.lists import Piece
 from penstock.stream.tiers import NO_LIMIT, TieredLists, can_tier, head_sums, tier_bytes
 
@@ -72,10 +73,9 @@ class Tiered:
 
         def work(stream: int, piece: Piece) -> None:
             block = piece.block
-            assert block.first == -1
             assert piece.vertices is not None
-            assert len(block.offsets) == len(piece.vertices) + 1
-            for k, v in enumerate(piece.vertices.tolist()):
+            for i, v in enumerate(piece.vertices.tolist()):
+                k = i if block.first == BY_PLACE else v - block.first
                 ids = block.neighbours[block.offsets[k] : block.offsets[k + 1]].tolist()
                 parts.append((v, ids))
 
@@ -128,8 +128,10 @@ def test_visits_deliver_whole_lists(
     chosen = np.flatnonzero(rng.random(graph.num_vertices) < share)
     chosen = np.unique(np.concatenate([chosen, [0, 1]]))  # lists of many pages
     with Tiered(graph, 2, memory=memory) as opened:
-        for wide in (1, 1 << 40):
-            monkeypatch.setattr(tiers, "WIDE_EDGES", wide)
+        monkeypatch.setattr(tiers, "DENSE", 0)  # no whole pages
+        for long, many in ((0, 1 << 40), (1 << 40, 0), (1 << 40, 1 << 40)):
+            monkeypatch.setattr(tiers, "LONG_EDGES", long)
+            monkeypatch.setattr(tiers, "MANY_LISTS", many)
             before = opened.metrics.total()
             found = opened.visit(chosen)
             assert found == {v: lists[v] for v in chosen.tolist()}
@@ -148,8 +150,25 @@ def test_any_vertices_in_any_pieces(graphs: dict[str, Graph], data: st.DataObjec
     chosen = sorted(set(data.draw(some)))
     with pytest.MonkeyPatch.context() as patch, Tiered(graph, 1, memory=1) as opened:
         patch.setattr(tiers, "PIECE_EDGES", data.draw(st.sampled_from([1, 100, 10**6])))
-        patch.setattr(tiers, "DEEP_LISTS", data.draw(st.sampled_from([1, 7])))
+        patch.setattr(tiers, "ROUNDS", data.draw(st.sampled_from([1, 7])))
+        patch.setattr(tiers, "FEW_LISTS", data.draw(st.sampled_from([0, 100])))
         assert opened.visit(chosen) == {v: lists[v] for v in chosen}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_lists_come_by_whole_pages(graphs: dict[str, Graph], kind: str) -> None:
+    graph = graphs[kind]
+    lists = lists_of(graph)
+    chosen = np.arange(0, graph.num_vertices, 3)
+    with Tiered(graph, 2) as opened:
+        before = opened.metrics.total()
+        found = opened.visit(chosen)
+        assert {v: ids for v, ids in found.items() if ids} == {
+            v: lists[v] for v in chosen.tolist() if lists[v]
+        }
+        read = opened.metrics.total().minus(before)
+        assert read.reads == 0
+        assert 0 < read.pages_read <= len(graph.page_table("out"))
 
 
 def test_few_lists_take_few_bytes(graphs: dict[str, Graph]) -> None:

@@ -17,9 +17,11 @@ VERTEX_COST = 0.75
 #: ... and an edge that it is expected to look at.
 LOOK_COST = 0.1
 
-#: What reading costs, in edges looked at: a list on its own, or an edge of a pass over all lists.
+#: What reading costs, in edges looked at: a list on its own, or an edge of a pass over all lists;
+#: and a list that was read.
 READ_COST = 500
 PASS_COST = 0.05
+LIST_COST = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ class Sample:
 
 def reading_cost(lists: float, num_edges: int) -> float:
     """What it costs to read some lists: each on its own, or all edges one after another."""
-    return min(READ_COST * lists, PASS_COST * num_edges)
+    return min(READ_COST * lists, PASS_COST * num_edges) + LIST_COST * lists
 
 
 def choose_tiered(frontier: Frontier, lists: int, sample: Sample, num_edges: int) -> Mode:

@@ -155,6 +155,7 @@ class Topology:
             bands = len(self.graph.catalog.page_spec().bands)
             self._arena = kept.pop(self._arena_key, None) or Arena(self.options.memory, bands)
             self.budget.take(self._arena.nbytes, "list buffers")
+        keep_freed(8 << 20)
         sizes = list_bytes(self.graph, stored, ())
         self.budget.take(self.workers.count * sizes.stream_bytes, "page buffers")
         loaded = key in kept

@@ -23,8 +23,6 @@ from penstock.types import I64, U32, Array
 
 #: What begins and ends of reads are multiples of.
 BLOCK_BYTES = 4096
-#: Two reads that are closer than this are one: it takes no longer than a read of its own.
-GAP_BYTES = 32 << 10
 #: Bytes that an arena has after its room, for copies of eight ids.
 ARENA_TAIL = 64
 #: Columns of :func:`page_places`.
@@ -130,11 +128,11 @@ def _advance(fronts, mark, where, bands, reached, place, before):  # type: ignor
 
 
 @inlined
-def _ask(requests, count, used, last, page, begin, end, room):  # type: ignore[no-untyped-def]
+def _ask(requests, count, used, last, page, begin, end, room, gap):  # type: ignore[no-untyped-def]
     """Have some bytes of a page read: by the last request for the band (-1: none), or a new one.
     Returns the request, or -1 if there is no room, and how much is used then.
     """
-    if last >= 0 and requests[last, 0] == page and begin <= requests[last, 2] + GAP_BYTES:
+    if last >= 0 and requests[last, 0] == page and begin <= requests[last, 2] + gap:
         more = max(end - requests[last, 2], 0)
         if used + more > room:
             return -1, used
@@ -150,7 +148,7 @@ def _ask(requests, count, used, last, page, begin, end, room):  # type: ignore[n
 
 @inlined
 def _ask_for_list(  # type: ignore[no-untyped-def]
-    page, lo, hi, where, before, bands, page_bytes, room, requests, count, used, last, segments
+    page, lo, hi, where, before, bands, page_bytes, room, gap, requests, count, used, last, segments
 ):
     """Ask for the edges ``lo`` to ``hi`` of a list that has ``segments[b, 2]`` ids in each band,
     after ``before[b]`` others. Returns how many requests there are then and how much room
@@ -168,7 +166,7 @@ def _ask_for_list(  # type: ignore[no-untyped-def]
         at = where[b, 2] + bands[b] * (before[b] + skip)
         begin = at & ~(BLOCK_BYTES - 1)
         end = min((at + bands[b] * size + BLOCK_BYTES - 1) & ~(BLOCK_BYTES - 1), page_bytes)
-        request, used = _ask(requests, count, used, last[b], page, begin, end, room)
+        request, used = _ask(requests, count, used, last[b], page, begin, end, room, gap)
         if request < 0:
             return count, -1
         count = max(count, request + 1)
@@ -179,9 +177,11 @@ def _ask_for_list(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def plan_batch(vertices, start, done, places, fronts, bands, page_bytes, room, requests, segments):  # type: ignore[no-untyped-def]
+def plan_batch(  # type: ignore[no-untyped-def]
+    vertices, start, done, places, fronts, bands, page_bytes, room, gap, requests, segments
+):
     """Which blocks hold the lists of the vertices (ascending) from place ``start`` on, as many as
-    have room in an arena.
+    have room in an arena. Two reads that are no further than a ``gap`` apart are one.
 
     A list too long for that, or in large pages, comes in parts, each in a batch of its
     own; ``done`` is how many of its edges came before. Returns where to go on (place, edges done),
@@ -221,7 +221,7 @@ def plan_batch(vertices, start, done, places, fronts, bands, page_bytes, room, r
         lo = done - skipped
         hi = min(degree, lo + most)
         count, used = _ask_for_list(
-            page, lo, hi, where, before, bands, page_bytes, room, requests, count, used, last,
+            page, lo, hi, where, before, bands, page_bytes, room, gap, requests, count, used, last,
             segments[lists],
         )  # fmt: skip
         if used < 0:

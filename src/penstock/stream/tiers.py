@@ -19,7 +19,6 @@ from penstock.metrics import Metrics
 from penstock.parallel import Workers
 from penstock.store.banded_lists import (
     FRONT,
-    GAP_BYTES,
     cut_lists,
     front_bytes,
     gather_batch,
@@ -35,11 +34,17 @@ from penstock.stream.lists import Piece, StreamedLists, Work, count_edges
 from penstock.stream.policy import POLICIES
 from penstock.types import I64, U8, U32, Array, Direction
 
-#: Visits to lists of more edges than this read long.
-WIDE_EDGES = 1 << 22
-#: A piece of work has so many edges at most, and so many lists if reads are short.
-PIECE_EDGES, DEEP_LISTS = 1 << 18, 32
-
+#: A visit to more than one of so many lists goes over whole pages.
+DENSE = 8
+#: If lists have more edges than this on average, or are more than so many a page, few streams read
+#: long.
+LONG_EDGES, MANY_LISTS = 1 << 14, 12
+#: Two reads closer than this are one, because it takes no longer than a read of its own; many lists
+#: are nearly everywhere.
+GAP, MANY_GAP = 1 << 15, 1 << 18
+#: A piece of work has so many edges at most. A few lists are divided among the streams; of more,
+#: each stream has so many rounds.
+PIECE_EDGES, FEW_LISTS, ROUNDS = 1 << 18, 16, 4
 #: Plans look at heads of so many edges at most, besides whole lists.
 MOST_HEAD = 4096
 #: As edges of a head: the whole list.
@@ -119,24 +124,30 @@ class TieredLists(StreamedLists):
         super().close()
 
     def visit(self, vertices: U32, work: Work) -> list[Any]:
-        """See :class:`~penstock.stream.lists.Lists`; blocks have the lists by their places."""
+        """See :class:`~penstock.stream.lists.Lists`; unless it visits whole pages, blocks have the
+        lists by their places.
+        """
+        if DENSE * len(vertices) > self._graph.num_vertices:
+            return super().visit(vertices, work)
         offsets = self.tier.offsets
-        edges = int(count_edges(offsets, 0, vertices))
-        streams = self._arena.deep
-        lists = max(1, min(DEEP_LISTS, len(vertices) // len(streams)))
-        close = 2 * GAP_BYTES * len(vertices) > len(self.table) * self._reader.page_bytes
-        if edges > WIDE_EDGES or close:
-            streams, lists = self._arena.wide, len(self._arena.wide[0].segments)
+        long = int(count_edges(offsets, 0, vertices)) > LONG_EDGES * len(vertices)
+        many = len(vertices) > MANY_LISTS * len(self.table)
+        streams = self._arena.wide if long or many else self._arena.deep
+        gap = MANY_GAP if many else GAP
+        rounds = 1 if len(vertices) < FEW_LISTS * len(streams) else ROUNDS
+        lists = max(1, min(len(vertices) // (rounds * len(streams)), len(streams[0].segments)))
         cuts = cut_lists(vertices, offsets, PIECE_EDGES, lists).tolist()
 
         def one(stream: int, k: int) -> list[Any]:
-            return self._visit_some(streams[stream], stream, vertices[cuts[k] : cuts[k + 1]], work)
+            some = vertices[cuts[k] : cuts[k + 1]]
+            return self._visit_some(streams[stream], stream, some, gap, work)
 
-        # Streams of the arena may be fewer than threads.
         results = self._readers.run(one, range(len(cuts) - 1), at_once=len(streams))
         return list(chain.from_iterable(results))
 
-    def _visit_some(self, mine: ReadStream, stream: int, vertices: U32, work: Work) -> list[Any]:
+    def _visit_some(
+        self, mine: ReadStream, stream: int, vertices: U32, gap: int, work: Work
+    ) -> list[Any]:
         metrics, tier = self._metrics, self.tier
         page_bytes, results = self._reader.page_bytes, []
         start = done = 0
@@ -144,7 +155,7 @@ class TieredLists(StreamedLists):
             begin = start
             start, done, lists, count = plan_batch(
                 vertices, start, done, tier.places, tier.fronts, self._bands, page_bytes,
-                mine.room, mine.requests, mine.segments,
+                mine.room, gap, mine.requests, mine.segments,
             )  # fmt: skip
             with metrics.timed("io", stream):
                 failed = read_requests(self._files, page_bytes, mine.address, mine.requests, count)
