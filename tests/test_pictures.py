@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from penstock.errors import AccessError, InputError, InputNotFoundError, OptionError
-from penstock.interfaces import pictures
+from penstock.interfaces import drawing, pictures
+from penstock.interfaces.bench.gstream import SUITE
 
 BOTH = ("BFS", "PageRank")
 ROWS = {
@@ -70,25 +71,24 @@ def trace(tmp_path):
 def colors_in(path):
     """The colours that an SVG file fills or strokes with."""
     text = path.read_text()
-    return {color for color in vars(pictures).values() if isinstance(color, str) and color in text}
+    return {color for color in vars(drawing).values() if isinstance(color, str) and color in text}
 
 
 @pytest.mark.parametrize("name", list(ROWS))
 def test_picture_is_drawn(name, tmp_path):
     path = tmp_path / "picture.svg"
-    pictures.DRAWINGS[name](ROWS[name], path)
+    SUITE.experiments[name].pictures[name](ROWS[name], path)
     assert ElementTree.parse(path).getroot().tag.endswith("svg")
     assert len(colors_in(path)) >= 2
 
 
 def test_every_experiment_has_a_picture():
-    from penstock.interfaces.bench.experiments import EXPERIMENTS
+    for name, experiment in SUITE.experiments.items():
+        assert list(experiment.pictures) == [name]
+    assert set(ROWS) | {"timeline"} == set(SUITE.experiments)
 
-    assert list(pictures.DRAWINGS) == list(EXPERIMENTS)
-    assert set(ROWS) | {"timeline"} == set(EXPERIMENTS)
 
-
-@pytest.mark.parametrize("suffix", pictures.SUFFIXES)
+@pytest.mark.parametrize("suffix", drawing.SUFFIXES)
 def test_same_rows_same_bytes(suffix, tmp_path):
     paths = [tmp_path / f"{name}{suffix}" for name in "ab"]
     for path in paths:

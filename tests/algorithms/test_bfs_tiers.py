@@ -16,7 +16,7 @@ from penstock.algorithms._direction import Frontier, Sample, choose_tiered, read
 from penstock.algorithms.bfs import verify
 from penstock.errors import BudgetError, OptionError
 from penstock.stream import tiers
-from penstock.stream.tiers import head_sums
+from penstock.stream.tiers import head_sums, tier_bytes
 
 KINDS = {
     "undirected": {"directed": False},
@@ -117,7 +117,8 @@ def test_edges_are_counted_as_in_memory(tmp_path, k):
 def test_memory_decides_how_many_edges_stay(tmp_path):
     rng = np.random.default_rng(1)
     graph = build(tmp_path / "g", tuple(rng.integers(0, 60_000, (2, 3_000_000))), directed=False)
-    sums = head_sums(np.asarray(graph.degrees("out")))
+    degrees = np.asarray(graph.degrees("out"))
+    sums, (_, sizes) = head_sums(degrees), tier_bytes(graph, "out", degrees)
     whole = ps.bfs(graph, 7)
     assert whole.stats["head_edges"] is None
     before = 0
@@ -127,7 +128,7 @@ def test_memory_decides_how_many_edges_stay(tmp_path):
         assert k > before
         before = k
         planned = found.stats["planned_memory"]
-        assert planned <= memory < planned + 4 * (sums[k + 1] - sums[k])
+        assert planned <= memory < planned + sizes[k + 1] - sizes[k]
         np.testing.assert_array_equal(found.parents, whole.parents)
         tier = graph.kept["tier out", (str(k),)]
         assert len(tier.heads.neighbours) == sums[k]

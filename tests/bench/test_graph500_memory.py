@@ -29,7 +29,8 @@ def test_searches_get_what_validation_leaves():
     plan = plan_memory(Settings(20, memory=100_000_000, threads=2))
     n = 1 << 20
     for name, search in SEARCHES.items():
-        left = plan.budget - plan.search_bytes[name] - search.vertex_bytes * n
+        lists = plan.search_bytes[name] - search.state_bytes * n
+        left = plan.budget - max(search.state_bytes, search.vertex_bytes) * n - lists
         assert 0 < left == 4 * 12 * plan.part_rows < plan.budget / 8
 
 

@@ -137,13 +137,19 @@ def test_a_file_that_ends_too_early_is_noticed(folder: Path) -> None:
 
 
 @given(
-    st.lists(st.integers(0, 50), min_size=1, max_size=60), st.integers(1, 100), st.integers(1, 20)
-)
+    st.lists(st.integers(0, 50), min_size=1, max_size=60), st.integers(1, 100), st.integers(1, 20),
+    st.data(),
+)  # fmt: skip
 @settings(deadline=None)
-def test_pieces_of_work_have_few_edges_and_lists(degrees: Any, edges: int, lists: int) -> None:
-    offsets = np.concatenate([[0], np.cumsum(degrees)]).astype(np.uint32)
+def test_pieces_of_work_have_few_edges_and_lists(
+    degrees: Any, edges: int, lists: int, data: st.DataObject
+) -> None:
+    head, rest_end = np.minimum(degrees, 3), data.draw(st.integers(0, len(degrees)))
+    rest = np.concatenate([[0], np.cumsum(np.array(degrees) - head)[:rest_end]]).astype(np.uint32)
+    degrees = head + np.where(np.arange(len(degrees)) < rest_end, np.array(degrees) - head, 0)
+    heads = np.concatenate([[0], np.cumsum(head)]).astype(np.uint32)
     vertices = np.arange(0, len(degrees), 2, dtype=np.uint32)
-    cuts = cut_lists(vertices, offsets, edges, lists).tolist()
+    cuts = cut_lists(vertices, heads, rest, edges, lists).tolist()
     assert (cuts[0], cuts[-1]) == (0, len(vertices))
     for a, b in pairwise(cuts):
         assert 0 < b - a <= lists

@@ -105,14 +105,19 @@ def test_heads_are_the_first_edges(graphs: dict[str, Graph], kind: str, k: int) 
             mine = heads.neighbours[heads.offsets[v] : heads.offsets[v + 1]]
             assert mine.tolist() == ids[:k]
         lengths = np.array([len(ids) for ids in lists.values()])
-        assert np.array_equal(np.diff(tier.offsets), lengths)
-        assert not (lengths[tier.long_end :] > k).any()
-        assert tier.long_end == 0 or lengths[tier.long_end - 1] > k
+        rests = np.maximum(lengths - k, 0)
+        assert np.array_equal(np.diff(tier.rest), rests[: len(tier.rest) - 1])
+        assert not rests[len(tier.rest) - 1 :].any()
+        assert len(tier.rest) == 1 or rests[len(tier.rest) - 2] > 0
+        assert not lengths[tier.lists_end :].any()
+        assert lengths[tier.lists_end - 1] > 0
+        assert tier.num_edges == lengths.sum()
         sums = head_sums(np.asarray(graph.degrees("out")))
         assert len(heads.neighbours) == sums[min(k, len(sums) - 1)]
         assert sums[-1] == lengths.sum()
-        without = sum(a.nbytes for a in (heads.offsets, tier.offsets, tier.fronts, tier.places))
-        assert without <= tier_bytes(graph, "out", np.asarray(graph.degrees("out")))
+        arrays = (heads.offsets, heads.neighbours, tier.rest, tier.fronts, tier.places)
+        fixed, more = tier_bytes(graph, "out", np.asarray(graph.degrees("out")))
+        assert sum(array.nbytes for array in arrays) <= fixed + more[min(k, len(more) - 1)]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -20,12 +20,13 @@ TOLD_APART = 64
 
 @kernel
 def pull(  # type: ignore[no-untyped-def]
-    claims, words, offsets, neighbours, out_offsets, visited, next_bits, parents, levels, level,
-    in_order, histogram,
+    claims, words, offsets, neighbours, out_offsets, out_rest, visited, next_bits, parents, levels,
+    level, in_order, histogram,
 ):  # fmt: skip
     """Unvisited vertices look for their smallest visited neighbour; those that find one are set in
-    ``next_bits``. ``out_offsets``: of the out-lists, if they are others. ``histogram``, if it has
-    entries, counts the vertices that looked at 1, 2, ... edges.
+    ``next_bits``. ``out_offsets``: of the out-lists, if they are others; ``out_rest``: of further
+    edges of the first vertices. ``histogram``, if it has entries, counts the vertices that looked
+    at 1, 2, ... edges.
 
     Returns how many found one, how many edges lead away from them, and how many were looked at.
     """
@@ -60,6 +61,8 @@ def pull(  # type: ignore[no-untyped-def]
                     if len(out_offsets) > 0:
                         start, stop = np.uint64(out_offsets[v]), np.uint64(out_offsets[v + one])
                     edges += stop - start
+                    if v + one < np.uint64(len(out_rest)):
+                        edges += np.uint64(out_rest[v + one]) - np.uint64(out_rest[v])
             next_bits[word] = found
             count += count_ones(found)
     return count, edges, looked
@@ -167,9 +170,10 @@ def settle_bits(begin, end, bits, visited, levels, level, degrees):  # type: ign
 
 
 @kernel
-def recount(begin, end, levels, level, visited, frontier_bits, offsets, degrees):  # type: ignore[no-untyped-def]
+def recount(begin, end, levels, level, visited, frontier_bits, offsets, rest, degrees):  # type: ignore[no-untyped-def]
     """Set the bits of a range by the levels. Returns how many vertices are of a level, how many are
-    reached, and the edges of both, by ``offsets`` or ``degrees``, whichever there are.
+    reached, and the edges of both, by ``offsets`` (and ``rest``, of the first vertices) or
+    ``degrees``, whichever there are.
     """
     one, six, low = np.uint64(1), np.uint64(6), np.uint64(63)
     count, reached, edges, explored = 0, 0, 0, 0
@@ -179,6 +183,8 @@ def recount(begin, end, levels, level, visited, frontier_bits, offsets, degrees)
         degree = 0
         if len(offsets) > 0:
             degree = np.int64(offsets[v + one]) - np.int64(offsets[v])
+            if v + one < np.uint64(len(rest)):
+                degree += np.int64(rest[v + one]) - np.int64(rest[v])
         elif len(degrees) > 0:
             degree = np.int64(degrees[v])
         reached, explored = reached + 1, explored + degree

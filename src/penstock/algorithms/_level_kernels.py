@@ -161,8 +161,8 @@ def parts_of_long_lists(offsets, queue, begin, end):  # type: ignore[no-untyped-
 
 @kernel
 def settle(claims, found, begin, end, visited, levels, level, offsets, more_offsets):  # type: ignore[no-untyped-def]
-    """Vertices found get their bit and their level. Returns how many edges they have (with those by
-    ``more_offsets``, if there are any).
+    """Vertices found get their bit and their level. Returns how many edges they have; those by
+    ``more_offsets`` count too, of as many vertices as it has.
     """
     one, six, low = np.uint64(1), np.uint64(6), np.uint64(63)
     edges = np.uint64(0)
@@ -176,7 +176,7 @@ def settle(claims, found, begin, end, visited, levels, level, offsets, more_offs
             atomic_add(visited, v >> six, one << (v & low))
             levels[v] = level
             edges += np.uint64(offsets[v + one]) - np.uint64(offsets[v])
-            if len(more_offsets) > 0:
+            if v + one < np.uint64(len(more_offsets)):
                 edges += np.uint64(more_offsets[v + one]) - np.uint64(more_offsets[v])
     return edges
 

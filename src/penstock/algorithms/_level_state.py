@@ -115,11 +115,19 @@ class Search:
         assert isinstance(lists, ResidentLists)
         return lists.block
 
-    def offsets(self, direction: Direction) -> Array:
-        """Where the lists of a direction begin, if that is in memory."""
+    def offsets(self) -> tuple[Array, Array]:
+        """Where the lists that lead on begin, if that is in memory: two arrays, of which the second
+        may have fewer vertices or none.
+        """
+        first = self.directions[0]
         if self.tiered:
-            return self.engine.tier(direction).offsets
-        return self.block(direction).offsets
+            tier = self.engine.tier(first)
+            return tier.heads.offsets, tier.rest
+        offsets = self.block(first).offsets
+        more = offsets[:0]
+        if len(self.directions) == 2:
+            more = self.block(self.directions[1]).offsets
+        return offsets, more
 
     def known(self) -> Frontier:
         """What the choice of a way depends on."""

@@ -44,10 +44,10 @@ def begin_at(search: Search, sources: U32) -> None:
 
 def restore(search: Search, level: int) -> None:
     """After a resume: everything else from the levels."""
-    offsets = search.degrees[:0] if search.streamed else search.offsets("out")
+    offsets, rest = (search.degrees[:0],) * 2 if search.streamed else search.offsets()
     rows = search.engine.each(
         bits.recount, search.levels, np.int32(level), search.visited, search.frontier_bits,
-        offsets, search.degrees,
+        offsets, rest, search.degrees,
     )  # fmt: skip
     count, reached, edges, explored = (sum(column) for column in zip(*rows, strict=True))
     search.move(count, edges, None, level)
@@ -140,12 +140,9 @@ def _push(search: Search) -> dict[str, Any]:
 def settle(search: Search, begin: int, level: int) -> None:
     """The vertices of the queue from ``begin`` on are the frontier now."""
     end = search.queued
-    more = search.offsets(search.directions[0])[:0]
-    if len(search.directions) == 2:
-        more = search.offsets(search.directions[1])
     rows = together(
         search, kernels.settle, search.queue, begin, end, search.visited, search.levels,
-        np.int32(level), search.offsets(search.directions[0]), more,
+        np.int32(level), *search.offsets(),
         few=end - begin <= kernels.HELD,
     )  # fmt: skip
     search.move(end - begin, sum(rows), search.queue[begin:end], level - search.level)
@@ -161,8 +158,8 @@ def _pull(search: Search) -> dict[str, Any]:
     search.next_bits[words:] = 0
     histogram: I64 = np.zeros(bits.TOLD_APART + 1 if search.breakdown else 0, np.int64)
     rows = together(
-        search, bits.pull, words, here.offsets, here.neighbours, other, search.visited,
-        search.next_bits, search.parents, search.levels, np.int32(search.level + 1),
+        search, bits.pull, words, here.offsets, here.neighbours, other, other[:0],
+        search.visited, search.next_bits, search.parents, search.levels, np.int32(search.level + 1),
         search.in_order, histogram,
         few=search.breakdown or bottom_up_cost(search.known()) < _direction.SMALL_EDGES,
     )  # fmt: skip

@@ -23,7 +23,7 @@ from penstock.algorithms import _level_kernels as kernels
 from penstock.algorithms._direction import SMALL_EDGES, Mode, Sample, choose_tiered
 from penstock.algorithms._level_state import LISTED, Search
 from penstock.algorithms._level_steps import facts_of_push, settle, together
-from penstock.jit import count_ones, kernel
+from penstock.jit import count_ones, inlined, kernel
 from penstock.types import I64, U32
 
 #: So few lists are read without asking.
@@ -41,16 +41,12 @@ def choose(search: Search) -> Mode:
         lists = search.count
     elif search.frontier is not None:
         begin = search.queued - len(search.frontier)
-        limit = np.uint64(out.head_edges)
-        lists = int(split_queue(search.queue, begin, search.queued, out.offsets, limit)) - begin
+        lists = int(split_queue(search.queue, begin, search.queued, out.rest)) - begin
     if search.edges <= SMALL_EDGES and lists <= FEW_LISTS:
         return "top-down"
     heads = into.heads
-    found = _ask_some(
-        search.visited, heads.offsets, heads.neighbours, into.offsets, np.uint64(SAMPLE)
-    )
-    total = int(into.offsets[-1])
-    return choose_tiered(search.known(), lists, Sample(*map(int, found)), total)
+    found = _ask_some(search.visited, heads.offsets, heads.neighbours, into.rest, np.uint64(SAMPLE))
+    return choose_tiered(search.known(), lists, Sample(*map(int, found)), into.num_edges)
 
 
 def push(search: Search) -> dict[str, Any]:
@@ -60,8 +56,7 @@ def push(search: Search) -> dict[str, Any]:
     tier = engine.tier(direction)
     end = search.queued
     begin = end - len(frontier)
-    limit = 0 if search.dual else tier.head_edges
-    middle = int(split_queue(search.queue, begin, end, tier.offsets, np.uint64(limit)))
+    middle = end if search.dual else int(split_queue(search.queue, begin, end, tier.rest))
     seen = search.levels if search.breakdown else search.levels[:0]
     tail: I64 = np.array([end], np.int64)
     heads = tier.heads
@@ -101,20 +96,19 @@ def pull(search: Search) -> dict[str, Any]:
     engine = search.engine
     tier, out = engine.tier("in"), engine.tier("out")
     heads = tier.heads
-    words = -(-int(np.searchsorted(tier.offsets, tier.offsets[-1])) // 64)
+    words = -(-tier.lists_end // 64)
     search.next_bits[words:] = 0
     histogram: I64 = np.zeros(bits.TOLD_APART + 1 if search.breakdown else 0, np.int64)
     rows = together(
-        search, bits.pull, words, heads.offsets, heads.neighbours, out.offsets, search.visited,
-        search.next_bits, search.parents, search.levels, np.int32(search.level + 1), True,
-        histogram, few=search.breakdown,
+        search, bits.pull, words, heads.offsets, heads.neighbours, out.heads.offsets, out.rest,
+        search.visited, search.next_bits, search.parents, search.levels, np.int32(search.level + 1),
+        True, histogram, few=search.breakdown,
     )  # fmt: skip
     count, edges, looked = (sum(column) for column in zip(*rows, strict=True))
     engine.metrics.per_stream[0].edges_traversed += looked
     cold = engine.select(
-        _unresolved, search.visited, search.next_bits, tier.offsets, np.uint64(tier.head_edges),
-        length=tier.long_end,
-    )  # fmt: skip
+        _unresolved, search.visited, search.next_bits, tier.rest, length=len(tier.rest) - 1
+    )
     facts: dict[str, Any] = {"levels": 1, "lists_read": len(cold), "edges_in_memory": looked}
     if len(cold):
         more, further = _pull_cold(search, cold, histogram)
@@ -145,13 +139,23 @@ def _pull_cold(search: Search, cold: U32, histogram: I64) -> tuple[int, int]:
     looked = int(counts[0]) - head * len(cold)
     engine.metrics.per_stream[0].edges_traversed -= listed - looked
     more, further = _settle_cold(
-        cold, search.next_bits, search.levels, np.int32(search.level + 1), out.offsets
-    )
+        cold, search.next_bits, search.levels, np.int32(search.level + 1),
+        out.heads.offsets, out.rest,
+    )  # fmt: skip
     return int(more), int(further)
 
 
+@inlined
+def _goes_on(rest, v):  # type: ignore[no-untyped-def]
+    """Edges of a list after the first ones."""
+    one = np.uint64(1)
+    if v + one >= np.uint64(len(rest)):
+        return np.uint64(0)
+    return np.uint64(rest[v + one]) - np.uint64(rest[v])
+
+
 @kernel
-def _ask_some(visited, offsets, neighbours, whole, most):  # type: ignore[no-untyped-def]
+def _ask_some(visited, offsets, neighbours, rest, most):  # type: ignore[no-untyped-def]
     """About ``most`` vertices at even distances, those that are not visited and have edges: how
     many they are, how many edges they look at, and how many find nobody in a list that goes on.
     """
@@ -161,10 +165,10 @@ def _ask_some(visited, offsets, neighbours, whole, most):  # type: ignore[no-unt
     step = max(n // most, one)
     for v in range(step >> one, n, step):
         edge, stop = np.uint64(offsets[v]), np.uint64(offsets[v + one])
-        if edge == stop or (visited[v >> six] >> (v & low)) & one != 0:
+        longer = _goes_on(rest, v) > np.uint64(0)
+        if (edge == stop and not longer) or (visited[v >> six] >> (v & low)) & one != 0:
             continue
         asked += 1
-        longer = np.uint64(whole[v + one]) - np.uint64(whole[v]) > stop - edge
         found = False
         while edge < stop and not found:
             u = np.uint64(neighbours[edge])
@@ -177,22 +181,22 @@ def _ask_some(visited, offsets, neighbours, whole, most):  # type: ignore[no-unt
 
 
 @kernel
-def split_queue(queue, begin, end, offsets, limit):  # type: ignore[no-untyped-def]
-    """Put the vertices of a frontier that have more edges than the limit first; where they end."""
-    one, at = np.uint64(1), np.uint64(begin)
+def split_queue(queue, begin, end, rest):  # type: ignore[no-untyped-def]
+    """Put the vertices of a frontier first whose lists go on; where they end."""
+    at = np.uint64(begin)
     for i in range(np.uint64(begin), np.uint64(end)):
         v = np.uint64(queue[i])
-        if np.uint64(offsets[v + one]) - np.uint64(offsets[v]) > limit:
+        if _goes_on(rest, v) > np.uint64(0):
             queue[i] = queue[at]
             queue[at] = v
-            at += one
+            at += np.uint64(1)
     return at
 
 
 @kernel
-def _unresolved(begin, end, chosen, visited, next_bits, offsets, limit):  # type: ignore[no-untyped-def]
+def _unresolved(begin, end, chosen, visited, next_bits, rest):  # type: ignore[no-untyped-def]
     """The vertices of a range (from a multiple of 64 on) that are not visited, found nobody, and
-    have more edges than the limit; how many.
+    have lists that go on; how many.
     """
     one, six, low, zero = np.uint64(1), np.uint64(6), np.uint64(63), np.uint64(0)
     count = zero
@@ -201,14 +205,14 @@ def _unresolved(begin, end, chosen, visited, next_bits, offsets, limit):  # type
         while left != zero:
             v = (word << six) + count_ones(~left & (left - one))
             left &= left - one
-            if np.uint64(offsets[v + one]) - np.uint64(offsets[v]) > limit:
+            if _goes_on(rest, v) > zero:
                 chosen[count] = v
                 count += one
     return count
 
 
 @kernel
-def _settle_cold(cold, next_bits, levels, level, offsets):  # type: ignore[no-untyped-def]
+def _settle_cold(cold, next_bits, levels, level, offsets, rest):  # type: ignore[no-untyped-def]
     """Vertices that found somebody in a list that was read get their level; how many, and their
     edges.
     """
@@ -219,5 +223,5 @@ def _settle_cold(cold, next_bits, levels, level, offsets):  # type: ignore[no-un
         if (next_bits[v >> six] >> (v & low)) & one != 0:
             levels[v] = level
             count += one
-            edges += np.uint64(offsets[v + one]) - np.uint64(offsets[v])
+            edges += np.uint64(offsets[v + one]) - np.uint64(offsets[v]) + _goes_on(rest, v)
     return count, edges

@@ -16,7 +16,6 @@ from penstock.algorithms._weights import weighed_edges
 from penstock.engine.vertices import vids_of
 from penstock.errors import VerificationError
 from penstock.jit import atomic_min, kernel
-from penstock.store.mapped import PART
 from penstock.types import NO_VERTEX, U32, VID, Array
 
 if TYPE_CHECKING:
@@ -29,24 +28,44 @@ def find_parents(engine: Engine, sources: U32, distances: Array) -> U32:
     """The parent of each vertex, ``NO_VERTEX`` where no path leads: the smallest vertex number that
     is nearer to a source at the other end of a tight edge. A vertex that has none nearer gets the
     smallest of those as near as itself that already have a parent, in as many rounds as it takes.
+
+    If the engine has in-lists, vertices look for their parents and leave a list at the first, if
+    it is in order; else vertices offer themselves along all edges.
     """
     parents: U32 = engine.array("parents", VID, NO_VERTEX)
-    parts = range(0, len(distances), PART)
-    reached = np.concatenate(
-        [(a + np.flatnonzero(distances[a : a + PART] < np.inf)).astype(VID) for a in parts]
-    )
-    engine.traverse(reached, _offer_from_nearer, distances, parents)
+    reached = engine.select(_reached, distances)
+    pulls = not engine.graph.directed or "in" in engine.directions
+    if pulls:
+        in_order = engine.graph.catalog.neighbour_order == "id"
+        engine.traverse(reached, _take_nearer, distances, parents, in_order, direction="in")
+    else:
+        engine.traverse(reached, _offer_from_nearer, distances, parents)
+    del reached
     parents[sources] = sources
-    has_one = parents[reached] != NO_VERTEX
-    frontier, missing = reached[has_one], int(np.count_nonzero(~has_one))
-    offers: U32 = np.full(len(parents) if missing else 0, NO_VERTEX, VID)
-    while missing:
-        found = engine.traverse(frontier, _offer_from_as_near, distances, parents, offers)
-        if len(found) == 0:
-            raise VerificationError(f"sssp: {missing:,} vertices have a distance but no path")
-        parents[found] = offers[found]
-        frontier, missing = found, missing - len(found)
+    missing = engine.select(_without_parent, distances, parents)
+    if len(missing):
+        _find_as_near(engine, distances, parents, missing, pulls=pulls)
     return parents
+
+
+def _find_as_near(
+    engine: Engine, distances: Array, parents: U32, missing: U32, *, pulls: bool
+) -> None:
+    """Parents for vertices that are missing one because none is nearer."""
+    offers: U32 = engine.array("offers", VID, NO_VERTEX)
+    if pulls:
+        found = engine.traverse(missing, _take_as_near, distances, parents, offers, direction="in")
+    else:
+        others = engine.select(_with_parent, parents)
+        found = engine.traverse(others, _offer_from_as_near, distances, parents, offers)
+    left = len(missing)
+    while len(found):
+        parents[found] = offers[found]
+        left -= len(found)
+        if not left:
+            return
+        found = engine.traverse(found, _offer_from_as_near, distances, parents, offers)
+    raise VerificationError(f"sssp: {left:,} vertices have a distance but no path")
 
 
 def verify(graph: Graph, result: Result) -> None:
@@ -110,6 +129,80 @@ def _check_tree(parents: U32, reached: Array, sources: U32) -> None:
     is_source[sources] = True
     if not is_source[above[reached]].all():
         raise VerificationError("sssp: some parents go round in a circle")
+
+
+@kernel
+def _reached(begin, end, chosen, distances):  # type: ignore[no-untyped-def]
+    """Vertices that a path leads to."""
+    count = np.uint64(0)
+    for v in range(np.uint64(begin), np.uint64(end)):
+        chosen[count] = v
+        count += np.uint64(distances[v] < np.inf)
+    return count
+
+
+@kernel
+def _without_parent(begin, end, chosen, distances, parents):  # type: ignore[no-untyped-def]
+    """Those of them that have no parent."""
+    count = np.uint64(0)
+    for v in range(np.uint64(begin), np.uint64(end)):
+        chosen[count] = v
+        count += np.uint64(parents[v] == NO_VERTEX and distances[v] < np.inf)
+    return count
+
+
+@kernel
+def _with_parent(begin, end, chosen, parents):  # type: ignore[no-untyped-def]
+    """Those of them that have one."""
+    count = np.uint64(0)
+    for v in range(np.uint64(begin), np.uint64(end)):
+        chosen[count] = v
+        count += np.uint64(parents[v] != NO_VERTEX)
+    return count
+
+
+@kernel
+def _take_nearer(block, vertices, found, distances, parents, in_order):  # type: ignore[no-untyped-def]
+    """Vertices look for the smallest that is nearer and has a tight edge to them."""
+    offsets, neighbours, weights = block.offsets, block.neighbours, block.columns[0]
+    first, one = np.uint64(block.first), np.uint64(1)
+    for i in range(np.uint64(len(vertices))):
+        v = np.uint64(vertices[i])
+        distance, best = distances[v], np.uint64(NO_VERTEX)
+        edge, end = np.uint64(offsets[v - first]), np.uint64(offsets[v - first + one])
+        while edge < end:
+            u = np.uint64(neighbours[edge])
+            tight = distances[u] + weights[edge] == distance
+            if tight and distances[u] < distance and u < best:
+                best = u
+                if in_order:
+                    break
+            edge += one
+        if best < NO_VERTEX:
+            atomic_min(parents, v, np.uint32(best))  # this may be a part of a list
+    return 0
+
+
+@kernel
+def _take_as_near(block, vertices, found, distances, parents, offers):  # type: ignore[no-untyped-def]
+    """Vertices without a parent look for the smallest as near that has one and a tight edge to
+    them; those that get an offer are found, once.
+    """
+    offsets, neighbours, weights = block.offsets, block.neighbours, block.columns[0]
+    first, one = np.uint64(block.first), np.uint64(1)
+    count = np.uint64(0)
+    for i in range(np.uint64(len(vertices))):
+        v = np.uint64(vertices[i])
+        distance, best = distances[v], np.uint64(NO_VERTEX)
+        for edge in range(np.uint64(offsets[v - first]), np.uint64(offsets[v - first + one])):
+            u = np.uint64(neighbours[edge])
+            tight = distances[u] + weights[edge] == distance
+            if tight and distances[u] == distance and parents[u] != NO_VERTEX and u < best:
+                best = u
+        if best < NO_VERTEX and atomic_min(offers, v, np.uint32(best)) == NO_VERTEX:
+            found[count] = v
+            count += one
+    return count
 
 
 @kernel

@@ -32,7 +32,7 @@ paths", SPAA 2021.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,9 +43,10 @@ from penstock.algorithms._paths import find_parents, verify
 from penstock.algorithms._sources import source_identity, sources_of
 from penstock.engine.algorithm import Cost, Task, Vertices, algorithm
 from penstock.engine.engine import Engine, Kernel
+from penstock.engine.options import RunOptions
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
-from penstock.errors import InputError, OptionError
+from penstock.errors import BudgetError, InputError, OptionError
 from penstock.store.graph import Graph
 from penstock.store.mapped import iter_parts
 from penstock.types import I64, U8, U32, VID, Array
@@ -137,20 +138,28 @@ def _weight_dtype(graph: Graph) -> np.dtype[Any]:
 def _pace(engine: Engine, delta: float | None) -> Pace:
     if delta is not None:
         return Pace(float(delta))
-    candidates = [
-        begin + np.flatnonzero(part)[:: max(1, np.count_nonzero(part) // SAMPLES)]
-        for begin, part in iter_parts(engine.graph.degrees("out"))
-    ]
-    with_edges = np.concatenate([*candidates, np.empty(0, np.int64)])
-    sample = with_edges[:: max(1, len(with_edges) // SAMPLES)].astype(VID)
-    means = np.zeros(len(sample))
-    engine.traverse(sample, kernels.mean_weights, sample, means)
-    usable = means[(means > 0) & (means < np.inf)]
-    mean = float(usable.mean()) if len(usable) else 1.0
+    mean = _mean_weight(engine)
     if not engine.is_resident():
         return Pace(STREAM_WEIGHTS * mean)
     edges = engine.graph.catalog.directions[engine.graph.stored("out")].num_edges
     return Pace(mean / FINENESS, BOUNDS, int(edges * STEP_SHARE))
+
+
+def _mean_weight(engine: Engine) -> float:
+    """About the mean weight; it stays with the open graph."""
+    kept, key = engine.graph.kept, ("mean weight", engine.columns)
+    if key not in kept:
+        candidates = [
+            begin + np.flatnonzero(part)[:: max(1, np.count_nonzero(part) // SAMPLES)]
+            for begin, part in iter_parts(engine.graph.degrees("out"))
+        ]
+        with_edges = np.concatenate([*candidates, np.empty(0, np.int64)])
+        sample = with_edges[:: max(1, len(with_edges) // SAMPLES)].astype(VID)
+        means = np.zeros(len(sample))
+        engine.traverse(sample, kernels.mean_weights, sample, means)
+        usable = means[(means > 0) & (means < np.inf)]
+        kept[key] = float(usable.mean()) if len(usable) else 1.0
+    return float(kept[key])
 
 
 def _attempt(
@@ -268,6 +277,20 @@ def _cost(graph: Graph, source: Vertices, cutoff: float | None, delta: float | N
     return Cost(STATE_BYTES, ("out",), passes, columns=columns, work=2.0, resident_passes=3.0)
 
 
+def _open_for_parents(graph: Graph, options: RunOptions, cost: Cost) -> Engine:
+    """An engine for parents: with the in-lists of a directed graph if an earlier run left them in
+    memory. To load them takes longer than to do without.
+    """
+    if options.load and ("in", cost.columns) in graph.kept:
+        try:
+            engine = Task(graph, options).open(replace(cost, directions=("out", "in")))
+            if engine.is_resident():
+                return engine
+        except BudgetError:
+            pass  # one direction needs less
+    return Task(graph, options).open(cost)
+
+
 @algorithm(cost=_cost, verify=verify)
 def sssp(
     task: Task, source: Vertices, cutoff: float | None = None, delta: float | None = None
@@ -339,7 +362,7 @@ def sssp(
         distances = shortest_distances(engine, sources, cutoff=farthest, delta=delta)
 
     def parents_when_used() -> U32:
-        with Task(graph, task.options).open(cost) as another:
+        with _open_for_parents(graph, task.options, cost) as another:
             return find_parents(another, sources, distances)
 
     return task.result("distance", distances, more={}, vid_columns={"parents": parents_when_used})

@@ -15,9 +15,6 @@ from penstock.types import I64
 #: Small arrays, results on their way, the allocator's crumbs.
 SPARE_BYTES = 2 << 20
 
-#: Bytes of an edge in memory.
-HEAD_BYTES = 4
-
 #: Gathered values are kept in so many ranges at most: the topology passes once for each.
 MOST_RANGES = 256
 
@@ -43,21 +40,21 @@ class Lists:
 class TierNeeds:
     """What the lists take if only their first edges are in memory."""
 
-    #: Everything but those edges.
+    #: Everything that does not depend on how many those are.
     fixed_bytes: int
-    #: Entry k: edges in memory if each list has its first k there; after the last, all of them.
-    head_sums: I64
+    #: Entry k: what else it takes if each list has its first k edges there; the last: all of them.
+    head_bytes: I64
     #: The k that is asked for; None: as memory allows.
     head_edges: int | None = None
 
     def most_edges(self, room: int) -> int:
-        """The largest k whose edges fit some bytes."""
-        return int(np.searchsorted(self.head_sums, room // HEAD_BYTES, side="right")) - 1
+        """The largest k that fits some bytes, -1 if none does."""
+        fits = np.flatnonzero(self.head_bytes <= room)
+        return int(fits[-1]) if len(fits) else -1
 
     def bytes(self, head_edges: int) -> int:
         """What everything takes with a k."""
-        sums = self.head_sums
-        return self.fixed_bytes + HEAD_BYTES * int(sums[min(head_edges, len(sums) - 1)])
+        return self.fixed_bytes + int(self.head_bytes[min(head_edges, len(self.head_bytes) - 1)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from penstock.stream.lists import (
     stream_buffer_bytes,
 )
 from penstock.stream.policy import POLICIES
-from penstock.stream.tiers import TieredLists, can_tier, head_sums, tier_bytes
+from penstock.stream.tiers import TieredLists, can_tier, tier_bytes
 from penstock.types import I64, Direction
 
 #: Room for what is found in the lists under way.
@@ -53,16 +53,16 @@ def tier_needs(
     if not options.load or not all(can_tier(graph, stored) for stored in directions):
         return None
     fixed = buffer_bytes(options.memory) + FOUND_BYTES + graph.num_vertices // 8
-    sums: I64 = np.zeros(1, np.int64)
+    heads: I64 = np.zeros(1, np.int64)
     for stored in directions:
         key = (f"tier sizes {stored}", ())
         if key not in graph.kept:
             degrees = np.asarray(graph.degrees(stored))
-            graph.kept[key] = (head_sums(degrees), tier_bytes(graph, stored, degrees))
-        more, size = graph.kept[key]
+            graph.kept[key] = tier_bytes(graph, stored, degrees)
+        size, more = graph.kept[key]
         fixed += size
-        sums = sums + more
-    return TierNeeds(fixed, sums, head_edges)
+        heads = heads + more
+    return TierNeeds(fixed, heads, head_edges)
 
 
 @dataclass(slots=True)

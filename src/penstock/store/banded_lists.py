@@ -295,16 +295,31 @@ def gather_batch(arena, lists, requests, segments, bands, offsets, neighbours): 
     return largest
 
 
+@inlined
+def _length(offsets, rest, v):  # type: ignore[no-untyped-def]
+    """Edges of a list, by two arrays of offsets, of which the second may have fewer lists."""
+    edges = np.int64(offsets[v + 1]) - np.int64(offsets[v])
+    if v + 1 < len(rest):
+        edges += np.int64(rest[v + 1]) - np.int64(rest[v])
+    return edges
+
+
 @kernel
-def cut_lists(vertices, offsets, most_edges, most_lists):  # type: ignore[no-untyped-def]
-    """Where to cut a list of vertices so that parts have about so many edges and lists at most;
-    ``offsets``: of all lists.
-    """
+def list_edges(vertices, offsets, rest):  # type: ignore[no-untyped-def]
+    """Edges of the lists of some vertices."""
+    edges = np.int64(0)
+    for k in range(len(vertices)):
+        edges += _length(offsets, rest, np.int64(vertices[k]))
+    return edges
+
+
+@kernel
+def cut_lists(vertices, offsets, rest, most_edges, most_lists):  # type: ignore[no-untyped-def]
+    """Where to cut a list of vertices so that parts have about so many edges and lists at most."""
     cuts = [0]
     edges = np.int64(0)
     for k in range(len(vertices)):
-        v = vertices[k]
-        edges += np.int64(offsets[v + 1]) - np.int64(offsets[v])
+        edges += _length(offsets, rest, np.int64(vertices[k]))
         if edges >= most_edges or k + 1 - cuts[-1] >= most_lists:
             cuts.append(k + 1)
             edges = 0

@@ -63,12 +63,11 @@ def piece_edges(piece: Piece) -> int:
         return int(offsets[piece.end - block.first]) - int(offsets[piece.begin - block.first])
     if block.first == BY_PLACE:
         return len(block.neighbours)
-    return int(count_edges(block.offsets, block.first, piece.vertices))
+    return int(_count_edges(block.offsets, block.first, piece.vertices))
 
 
 @kernel
-def count_edges(offsets, first, vertices):  # type: ignore[no-untyped-def]
-    """Edges of the lists of some vertices."""
+def _count_edges(offsets, first, vertices):  # type: ignore[no-untyped-def]
     begin, one, total = np.uint64(first), np.uint64(1), np.uint64(0)
     for i in range(np.uint64(len(vertices))):
         v = np.uint64(vertices[i]) - begin

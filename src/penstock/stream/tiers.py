@@ -22,6 +22,7 @@ from penstock.store.banded_lists import (
     cut_lists,
     front_bytes,
     gather_batch,
+    list_edges,
     page_places,
     plan_batch,
     read_requests,
@@ -30,7 +31,7 @@ from penstock.store.graph import FilePages, Graph
 from penstock.stream.arena import Arena, ReadStream
 from penstock.stream.block import BY_PLACE, Block
 from penstock.stream.cache import PageCache
-from penstock.stream.lists import Piece, StreamedLists, Work, count_edges
+from penstock.stream.lists import Piece, StreamedLists, Work
 from penstock.stream.policy import POLICIES
 from penstock.types import I64, U8, U32, Array, Direction
 
@@ -47,6 +48,8 @@ GAP, MANY_GAP = 1 << 15, 1 << 18
 PIECE_EDGES, FEW_LISTS, ROUNDS = 1 << 18, 16, 4
 #: Plans look at heads of so many edges at most, besides whole lists.
 MOST_HEAD = 4096
+#: Bytes of an edge in a head.
+HEAD_BYTES = 4
 #: As edges of a head: the whole list.
 NO_LIMIT = 1 << 62
 
@@ -66,21 +69,26 @@ class Tier(NamedTuple):
     #: The first neighbours of each vertex, and how many they are at most.
     heads: Block
     head_edges: int
-    #: No list from this vertex on has more.
-    long_end: int
-    #: Where each list would begin if all were one after another: as those of a block.
-    offsets: Array
+    #: Offsets of what follows the heads, up to the last vertex whose list goes on.
+    rest: Array
+    #: No vertex from this one on has edges; how many edges there are.
+    lists_end: int
+    num_edges: int
     #: The fronts of all pages, and what kernels need to know of each page.
     fronts: U8
     places: I64
 
 
-def tier_bytes(graph: Graph, direction: Direction, degrees: U32) -> int:
-    """What a tier without any edges takes."""
+def tier_bytes(graph: Graph, direction: Direction, degrees: U32) -> tuple[int, I64]:
+    """What a tier takes without edges; and what more for each number of first edges, the last entry
+    for whole lists.
+    """
     table = graph.page_table(direction)
     fronts = front_bytes(table, degrees, len(graph.catalog.page_spec().bands))
     width = _width(int(table["num_edges"].sum(dtype=np.int64))).itemsize
-    return int(fronts.sum()) + 8 + 48 * len(table) + 2 * width * (graph.num_vertices + 1)
+    fixed = int(fronts.sum()) + 8 + 48 * len(table) + width * (graph.num_vertices + 1)
+    sums, ends = _heads_and_rests(degrees, MOST_HEAD)
+    return fixed, HEAD_BYTES * sums + width * (ends + 1)
 
 
 def _width(edges: int) -> np.dtype[Any]:
@@ -90,7 +98,7 @@ def _width(edges: int) -> np.dtype[Any]:
 
 def head_sums(degrees: U32) -> I64:
     """Entry k: edges in memory if each list has its first k there; the last: all edges."""
-    sums: I64 = _head_sums(degrees, MOST_HEAD)
+    sums: I64 = _heads_and_rests(degrees, MOST_HEAD)[0]
     return sums
 
 
@@ -129,14 +137,15 @@ class TieredLists(StreamedLists):
         """
         if DENSE * len(vertices) > self._graph.num_vertices:
             return super().visit(vertices, work)
-        offsets = self.tier.offsets
-        long = int(count_edges(offsets, 0, vertices)) > LONG_EDGES * len(vertices)
+        tier = self.tier
+        ends = (tier.heads.offsets, tier.rest)
+        long = int(list_edges(vertices, *ends)) > LONG_EDGES * len(vertices)
         many = len(vertices) > MANY_LISTS * len(self.table)
         streams = self._arena.wide if long or many else self._arena.deep
         gap = MANY_GAP if many else GAP
         rounds = 1 if len(vertices) < FEW_LISTS * len(streams) else ROUNDS
         lists = max(1, min(len(vertices) // (rounds * len(streams)), len(streams[0].segments)))
-        cuts = cut_lists(vertices, offsets, PIECE_EDGES, lists).tolist()
+        cuts = cut_lists(vertices, *ends, PIECE_EDGES, lists).tolist()
 
         def one(stream: int, k: int) -> list[Any]:
             some = vertices[cuts[k] : cuts[k + 1]]
@@ -204,10 +213,10 @@ class TieredLists(StreamedLists):
         fronts: U8 = np.zeros(int(sizes.sum()) + 8, np.uint8)
         places = page_places(table, sizes)
         width = _width(int(table["num_edges"].sum(dtype=np.int64)))
-        offsets: Array = np.empty(n + 1, width)
         ends: Array = np.empty(n + 1, width)
-        _add_up(degrees, NO_LIMIT, offsets)
-        _add_up(degrees, most, ends)
+        rest: Array = np.empty(int(_last_longer(degrees, most)) + 2, width)
+        _add_up(degrees, 0, most, ends)
+        _add_up(degrees, most, NO_LIMIT, rest)
         neighbours: U32 = np.empty(int(ends[-1]), np.uint32)
 
         def one(stream: int, page: int) -> None:
@@ -224,17 +233,18 @@ class TieredLists(StreamedLists):
                 )
 
         self._workers.run(one, np.flatnonzero(table["num_edges"] > 0).tolist())
-        long_end = int(_last_longer(degrees, most)) + 1
-        return Tier(Block(0, ends, neighbours, ()), most, long_end, offsets, fronts, places)
+        end = int(_last_longer(degrees, 0)) + 1
+        edges = int(ends[-1]) + int(rest[-1])
+        return Tier(Block(0, ends, neighbours, ()), most, rest, end, edges, fronts, places)
 
 
 @kernel
-def _add_up(degrees, most, offsets):  # type: ignore[no-untyped-def]
-    """Offsets of lists of which each has so many entries at most."""
+def _add_up(degrees, begin, end, offsets):  # type: ignore[no-untyped-def]
+    """Offsets of the edges from ``begin`` to ``end`` of each list."""
     total = np.uint64(0)
     offsets[0] = 0
-    for v in range(len(degrees)):
-        total += np.uint64(min(np.int64(degrees[v]), most))
+    for v in range(len(offsets) - 1):
+        total += np.uint64(max(min(np.int64(degrees[v]), end) - begin, 0))
         offsets[v + 1] = total
 
 
@@ -261,16 +271,24 @@ def _take_heads(first, offsets, neighbours, before, most, ends, heads):  # type:
 
 
 @kernel
-def _head_sums(degrees, most):  # type: ignore[no-untyped-def]
-    longer = np.zeros(most + 2, np.int64)  # lists of more than so many edges
+def _heads_and_rests(degrees, most):  # type: ignore[no-untyped-def]
+    """For each k up to ``most``, and for whole lists: edges in heads of k, and the vertex after the
+    last whose list goes on.
+    """
+    longer = np.zeros(most + 2, np.int64)  # lists of so many edges or more
+    ends = np.zeros(most + 2, np.int64)
     total = 0
     for v in range(len(degrees)):
+        size = min(np.int64(degrees[v]), most + 1)
         total += np.int64(degrees[v])
-        longer[min(np.int64(degrees[v]), most + 1)] += 1
+        longer[size] += 1
+        if size > 0:
+            ends[size - 1] = v + 1
+    sums = np.zeros(most + 2, np.int64)
     for k in range(most, -1, -1):
         longer[k] += longer[k + 1]
-    sums = np.zeros(most + 2, np.int64)
+        ends[k] = max(ends[k], ends[k + 1])
     for k in range(most):
         sums[k + 1] = sums[k] + longer[k + 1]
     sums[most + 1] = total
-    return sums
+    return sums, ends

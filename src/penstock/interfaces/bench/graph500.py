@@ -18,7 +18,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from penstock.algorithms._level_state import MORE_BYTES as QUEUE_BYTES
+from penstock.algorithms._level_state import STATE_BYTES as LEVELS_BYTES
 from penstock.algorithms.bfs import bfs
+from penstock.algorithms.sssp import STATE_BYTES as SSSP_STATE_BYTES
 from penstock.algorithms.sssp import sssp
 from penstock.config import MIN_BUDGET_BYTES, format_bytes, memory_budget, parse_bytes, thread_count
 from penstock.engine.algorithm import Algorithm
@@ -61,14 +64,15 @@ class Search:
 
     algorithm: Algorithm
     validate: Callable[..., rules.Verdict]
-    #: Bytes a vertex takes once the search is done: values and parents in the input's labels, the
-    #: table from one numbering to the other, and the arrays of validation.
+    #: Bytes a vertex takes once the search is done: values and parents in the input's labels, and
+    #: the arrays of validation; and while it goes on.
     vertex_bytes: int
+    state_bytes: int
 
 
 SEARCHES = {
-    "bfs": Search(bfs, rules.validate_bfs, 4 + 8 + 4 + rules.BFS_BYTES),
-    "sssp": Search(sssp, rules.validate_sssp, 8 + 8 + 4 + rules.SSSP_BYTES),
+    "bfs": Search(bfs, rules.validate_bfs, 4 + 8 + rules.BFS_BYTES, LEVELS_BYTES + QUEUE_BYTES),
+    "sssp": Search(sssp, rules.validate_sssp, 8 + 8 + rules.SSSP_BYTES, SSSP_STATE_BYTES),
 }
 
 
@@ -119,8 +123,10 @@ def plan_memory(settings: Settings) -> MemoryPlan:
     in_flight = (threads + 2) * edge_bytes(weighted=settings.weighted)
     rows = max(MIN_PART_ROWS, min(MAX_PART_ROWS, budget // 16 // in_flight))
     held = {name: SEARCHES[name].vertex_bytes << settings.scale for name in settings.kernels}
-    left = {name: budget - rows * in_flight - held[name] for name in held}
-    if min(left.values()) < MIN_BUDGET_BYTES:
+    # When results are there, the search has given its own arrays back, but not its lists.
+    after = {name: held[name] - (SEARCHES[name].state_bytes << settings.scale) for name in held}
+    left = {name: budget - rows * in_flight - max(after[name], 0) for name in held}
+    if budget - rows * in_flight - max(held.values()) < MIN_BUDGET_BYTES:
         most = max(held, key=lambda name: held[name])
         least = held[most] + MIN_BUDGET_BYTES
         raise BudgetError(
