@@ -101,7 +101,8 @@ def test_heads_are_the_first_edges(graphs: dict[str, Graph], kind: str, k: int) 
     with Tiered(graph, k) as opened:
         tier = opened.lists.tier
         heads = tier.heads
-        for v, ids in lists.items():
+        assert tier.lists_end < len(heads.offsets) <= max(tier.lists_end + 64, 1)
+        for v, ids in list(lists.items())[: len(heads.offsets) - 1]:
             mine = heads.neighbours[heads.offsets[v] : heads.offsets[v + 1]]
             assert mine.tolist() == ids[:k]
         lengths = np.array([len(ids) for ids in lists.values()])

@@ -58,9 +58,10 @@ def pull(  # type: ignore[no-untyped-def]
                     parents[v] = parent
                     levels[v] = level
                     found |= one << bit
-                    if len(out_offsets) > 0:
-                        start, stop = np.uint64(out_offsets[v]), np.uint64(out_offsets[v + one])
-                    edges += stop - start
+                    if len(out_offsets) == 0:
+                        edges += stop - start
+                    elif v + one < np.uint64(len(out_offsets)):
+                        edges += np.uint64(out_offsets[v + one]) - np.uint64(out_offsets[v])
                     if v + one < np.uint64(len(out_rest)):
                         edges += np.uint64(out_rest[v + one]) - np.uint64(out_rest[v])
             next_bits[word] = found
@@ -181,7 +182,7 @@ def recount(begin, end, levels, level, visited, frontier_bits, offsets, rest, de
         if levels[v] < 0:
             continue
         degree = 0
-        if len(offsets) > 0:
+        if v + one < np.uint64(len(offsets)):
             degree = np.int64(offsets[v + one]) - np.int64(offsets[v])
             if v + one < np.uint64(len(rest)):
                 degree += np.int64(rest[v + one]) - np.int64(rest[v])

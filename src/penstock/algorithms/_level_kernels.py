@@ -161,8 +161,8 @@ def parts_of_long_lists(offsets, queue, begin, end):  # type: ignore[no-untyped-
 
 @kernel
 def settle(claims, found, begin, end, visited, levels, level, offsets, more_offsets):  # type: ignore[no-untyped-def]
-    """Vertices found get their bit and their level. Returns how many edges they have; those by
-    ``more_offsets`` count too, of as many vertices as it has.
+    """Vertices found get their bit and their level. Returns how many edges they have by both arrays
+    of offsets, which may end before some of them.
     """
     one, six, low = np.uint64(1), np.uint64(6), np.uint64(63)
     edges = np.uint64(0)
@@ -175,7 +175,8 @@ def settle(claims, found, begin, end, visited, levels, level, offsets, more_offs
             # Each vertex is found once, so that adding its bit sets it.
             atomic_add(visited, v >> six, one << (v & low))
             levels[v] = level
-            edges += np.uint64(offsets[v + one]) - np.uint64(offsets[v])
+            if v + one < np.uint64(len(offsets)):
+                edges += np.uint64(offsets[v + one]) - np.uint64(offsets[v])
             if v + one < np.uint64(len(more_offsets)):
                 edges += np.uint64(more_offsets[v + one]) - np.uint64(more_offsets[v])
     return edges

@@ -41,7 +41,8 @@ def choose(search: Search) -> Mode:
         lists = search.count
     elif search.frontier is not None:
         begin = search.queued - len(search.frontier)
-        lists = int(split_queue(search.queue, begin, search.queued, out.rest)) - begin
+        lists = int(split_queue(search.queue, begin, search.queued, out.lists_end, out.rest)[0])
+        lists -= begin
     if search.edges <= SMALL_EDGES and lists <= FEW_LISTS:
         return "top-down"
     heads = into.heads
@@ -56,15 +57,17 @@ def push(search: Search) -> dict[str, Any]:
     tier = engine.tier(direction)
     end = search.queued
     begin = end - len(frontier)
-    middle = end if search.dual else int(split_queue(search.queue, begin, end, tier.rest))
+    middle, stop = map(int, split_queue(search.queue, begin, end, tier.lists_end, tier.rest))
+    if search.dual:
+        middle = stop
     seen = search.levels if search.breakdown else search.levels[:0]
     tail: I64 = np.array([end], np.int64)
     heads = tier.heads
-    parts = kernels.parts_of_long_lists(heads.offsets, search.queue, middle, end)
+    parts = kernels.parts_of_long_lists(heads.offsets, search.queue, middle, stop)
     rows = together(
-        search, kernels.push, tail, heads.offsets, heads.neighbours, search.queue, middle, end,
+        search, kernels.push, tail, heads.offsets, heads.neighbours, search.queue, middle, stop,
         parts, search.visited, search.parents, seen, np.int32(search.level),
-        few=end - middle <= kernels.HELD,
+        few=stop - middle <= kernels.HELD,
     )  # fmt: skip
     looked, children, peers = (sum(column) for column in zip(*rows, strict=True))
     engine.metrics.per_stream[0].edges_traversed += looked
@@ -146,12 +149,12 @@ def _pull_cold(search: Search, cold: U32, histogram: I64) -> tuple[int, int]:
 
 
 @inlined
-def _goes_on(rest, v):  # type: ignore[no-untyped-def]
-    """Edges of a list after the first ones."""
+def _edges(offsets, v):  # type: ignore[no-untyped-def]
+    """Edges of a vertex by offsets that may end before it."""
     one = np.uint64(1)
-    if v + one >= np.uint64(len(rest)):
+    if v + one >= np.uint64(len(offsets)):
         return np.uint64(0)
-    return np.uint64(rest[v + one]) - np.uint64(rest[v])
+    return np.uint64(offsets[v + one]) - np.uint64(offsets[v])
 
 
 @kernel
@@ -165,7 +168,7 @@ def _ask_some(visited, offsets, neighbours, rest, most):  # type: ignore[no-unty
     step = max(n // most, one)
     for v in range(step >> one, n, step):
         edge, stop = np.uint64(offsets[v]), np.uint64(offsets[v + one])
-        longer = _goes_on(rest, v) > np.uint64(0)
+        longer = _edges(rest, v) > np.uint64(0)
         if (edge == stop and not longer) or (visited[v >> six] >> (v & low)) & one != 0:
             continue
         asked += 1
@@ -181,16 +184,27 @@ def _ask_some(visited, offsets, neighbours, rest, most):  # type: ignore[no-unty
 
 
 @kernel
-def split_queue(queue, begin, end, rest):  # type: ignore[no-untyped-def]
-    """Put the vertices of a frontier first whose lists go on; where they end."""
-    at = np.uint64(begin)
+def split_queue(queue, begin, end, lists_end, rest):  # type: ignore[no-untyped-def]
+    """Put the vertices of a frontier first whose lists go on, and last those that are after all
+    lists; where the ones end and the others begin.
+    """
+    at, stop = np.uint64(begin), np.uint64(end)
     for i in range(np.uint64(begin), np.uint64(end)):
         v = np.uint64(queue[i])
-        if _goes_on(rest, v) > np.uint64(0):
+        if _edges(rest, v) > np.uint64(0):
             queue[i] = queue[at]
             queue[at] = v
             at += np.uint64(1)
-    return at
+    i = at
+    while i < stop:
+        v = np.uint64(queue[i])
+        if v < np.uint64(lists_end):
+            i += np.uint64(1)
+            continue
+        stop -= np.uint64(1)
+        queue[i] = queue[stop]
+        queue[stop] = v
+    return at, stop
 
 
 @kernel
@@ -205,7 +219,7 @@ def _unresolved(begin, end, chosen, visited, next_bits, rest):  # type: ignore[n
         while left != zero:
             v = (word << six) + count_ones(~left & (left - one))
             left &= left - one
-            if _goes_on(rest, v) > zero:
+            if _edges(rest, v) > zero:
                 chosen[count] = v
                 count += one
     return count
@@ -223,5 +237,5 @@ def _settle_cold(cold, next_bits, levels, level, offsets, rest):  # type: ignore
         if (next_bits[v >> six] >> (v & low)) & one != 0:
             levels[v] = level
             count += one
-            edges += np.uint64(offsets[v + one]) - np.uint64(offsets[v]) + _goes_on(rest, v)
+            edges += _edges(offsets, v) + _edges(rest, v)
     return count, edges

@@ -297,8 +297,10 @@ def gather_batch(arena, lists, requests, segments, bands, offsets, neighbours): 
 
 @inlined
 def _length(offsets, rest, v):  # type: ignore[no-untyped-def]
-    """Edges of a list, by two arrays of offsets, of which the second may have fewer lists."""
-    edges = np.int64(offsets[v + 1]) - np.int64(offsets[v])
+    """Edges of a list, by two arrays of offsets, which may end before it."""
+    edges = np.int64(0)
+    if v + 1 < len(offsets):
+        edges += np.int64(offsets[v + 1]) - np.int64(offsets[v])
     if v + 1 < len(rest):
         edges += np.int64(rest[v + 1]) - np.int64(rest[v])
     return edges

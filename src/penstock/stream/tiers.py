@@ -71,7 +71,8 @@ class Tier(NamedTuple):
     head_edges: int
     #: Offsets of what follows the heads, up to the last vertex whose list goes on.
     rest: Array
-    #: No vertex from this one on has edges; how many edges there are.
+    #: No vertex from this one on has edges, and offsets end at the next multiple of 64; how many
+    #: edges there are.
     lists_end: int
     num_edges: int
     #: The fronts of all pages, and what kernels need to know of each page.
@@ -86,9 +87,15 @@ def tier_bytes(graph: Graph, direction: Direction, degrees: U32) -> tuple[int, I
     table = graph.page_table(direction)
     fronts = front_bytes(table, degrees, len(graph.catalog.page_spec().bands))
     width = _width(int(table["num_edges"].sum(dtype=np.int64))).itemsize
-    fixed = int(fronts.sum()) + 8 + 48 * len(table) + width * (graph.num_vertices + 1)
     sums, ends = _heads_and_rests(degrees, MOST_HEAD)
+    offsets = _offsets_end(int(ends[0]), graph.num_vertices) + 1
+    fixed = int(fronts.sum()) + 8 + 48 * len(table) + width * offsets
     return fixed, HEAD_BYTES * sums + width * (ends + 1)
+
+
+def _offsets_end(lists_end: int, num_vertices: int) -> int:
+    """The vertex that offsets end with: bottom-up goes by words of 64 vertices."""
+    return min(-(-lists_end // 64) * 64, num_vertices)
 
 
 def _width(edges: int) -> np.dtype[Any]:
@@ -207,13 +214,14 @@ class TieredLists(StreamedLists):
 
     def _load(self) -> Tier:
         """Read every page once, check it, and keep what is to stay in memory."""
-        table, n, most = self.table, self._graph.num_vertices, self._head_edges
+        table, most = self.table, self._head_edges
         degrees = np.asarray(self._graph.degrees(self._direction))
         sizes = front_bytes(table, degrees, len(self._bands))
         fronts: U8 = np.zeros(int(sizes.sum()) + 8, np.uint8)
         places = page_places(table, sizes)
         width = _width(int(table["num_edges"].sum(dtype=np.int64)))
-        ends: Array = np.empty(n + 1, width)
+        lists_end = int(_last_longer(degrees, 0)) + 1
+        ends: Array = np.empty(_offsets_end(lists_end, len(degrees)) + 1, width)
         rest: Array = np.empty(int(_last_longer(degrees, most)) + 2, width)
         _add_up(degrees, 0, most, ends)
         _add_up(degrees, most, NO_LIMIT, rest)
@@ -233,9 +241,8 @@ class TieredLists(StreamedLists):
                 )
 
         self._workers.run(one, np.flatnonzero(table["num_edges"] > 0).tolist())
-        end = int(_last_longer(degrees, 0)) + 1
         edges = int(ends[-1]) + int(rest[-1])
-        return Tier(Block(0, ends, neighbours, ()), most, rest, end, edges, fronts, places)
+        return Tier(Block(0, ends, neighbours, ()), most, rest, lists_end, edges, fronts, places)
 
 
 @kernel
@@ -262,7 +269,7 @@ def _take_heads(first, offsets, neighbours, before, most, ends, heads):  # type:
     """Copy the first edges of each list of a block; ``before``: edges of the list in earlier pages
     of its run.
     """
-    for k in range(len(offsets) - 1):
+    for k in range(min(len(offsets), len(ends) - first) - 1):
         begin = np.int64(offsets[k])
         size = min(np.int64(offsets[k + 1]) - begin, most - before)
         at = np.int64(ends[first + k]) + before
