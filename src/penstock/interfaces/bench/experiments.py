@@ -7,15 +7,14 @@ workbench's repeats, without loading.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from penstock.engine.result import Result
+from penstock.interfaces.bench.suite import Row
 from penstock.interfaces.bench.workloads import (
-    Row,
     Runner,
     Workbench,
     components,
@@ -301,17 +300,3 @@ def modes(bench: Workbench) -> list[Row]:
                     }
                 )
     return rows
-
-
-Experiment = Callable[[Workbench], list[Row]]
-
-#: In the order of the papers' figures.
-EXPERIMENTS: dict[str, Experiment] = {
-    "timeline": timeline,
-    "pages": pages,
-    "storage": storage,
-    "streams": streams,
-    "cache": cache,
-    "buffer": buffer,
-    "modes": modes,
-}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from penstock.engine.result import Result
 from penstock.engine.run import run
 from penstock.errors import BudgetError
 from penstock.interfaces.api import generate
+from penstock.interfaces.bench.suite import Row
 from penstock.metrics import clock
 from penstock.program import Program
 from penstock.progress import Progress, Silent
@@ -34,7 +35,6 @@ FAR = 1 << 30
 #: Until nothing is active.
 ENDLESS: dict[str, Any] = {"max_iter": 10_000}
 
-Row = dict[str, Any]
 #: Runs an algorithm with the options that it is given.
 Runner = Callable[..., Result]
 
@@ -118,6 +118,26 @@ class Workbench:
             for options in ({"load": False}, {"load": True}):
                 call(**options)
                 self.progress.advance(1)
+
+    def within(self, folder: Path) -> Workbench:
+        """Graphs go to another folder; traces stay here."""
+        return replace(self, folder=folder, traces=self.folder)
+
+    def facts(self) -> Row:
+        """What was run on."""
+        graph = self.graph
+        lists = graph.catalog.directions["in"]
+        return {
+            "scale": self.scale,
+            "seed": SEED,
+            "num_vertices": graph.num_vertices,
+            "num_edges": graph.num_edges,
+            "page_bytes": graph.catalog.page_bytes,
+            "pages": lists.num_pages,
+            "topology_bytes": lists.num_pages * graph.catalog.page_bytes,
+            "threads": thread_count(self.threads),
+            "repeat": self.repeat,
+        }
 
 
 def page_size(scale: int) -> str:

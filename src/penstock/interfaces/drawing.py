@@ -1,0 +1,130 @@
+"""What all pictures have in common: colours, style, and small helpers.
+
+Needs Matplotlib, the extra ``penstock[plot]``, and imports it when something is drawn.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.errors import AccessError, OptionError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Row = dict[str, Any]
+
+SUFFIXES = (".png", ".svg", ".pdf")
+#: The same rows give the same bytes.
+_UNDATED: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+#: Told apart by people who see red and green alike.
+BLUE, ORANGE, GREEN, PURPLE, SKY, INK, GREY = (
+    "#0072b2", "#d55e00", "#009e73", "#aa4499", "#56b4e9", "#222222", "#8a8a8a",
+)  # fmt: skip
+
+_STYLE = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": INK,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 4.5,
+    "svg.hashsalt": "penstock",
+}
+
+
+def check_drawing(path: str | os.PathLike[str] | None = None) -> None:
+    """Raise unless pictures can be drawn, and drawn into a file of that name."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        raise OptionError(
+            "pictures need Matplotlib, which is not installed; "
+            "install it with: pip install 'penstock[plot]'"
+        ) from None
+    if path is not None and Path(path).suffix.lower() not in SUFFIXES:
+        raise OptionError(
+            f"{path}: expected a picture's name to end in {', '.join(SUFFIXES[:-1])} or "
+            f"{SUFFIXES[-1]}"
+        )
+
+
+@contextmanager
+def open_figure(path: Path, width: float, height: float) -> Iterator[Figure]:
+    """A figure to draw on, which is written at the end of the block."""
+    check_drawing(path)
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(_STYLE):  # type: ignore[arg-type, unused-ignore]
+        figure = Figure((width, height), layout="constrained")
+        yield figure
+        try:
+            figure.savefig(path, dpi=160, metadata=_UNDATED.get(path.suffix.lower()))
+        except OSError as error:
+            raise AccessError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def rows_of(rows: Iterable[Row], **wanted: object) -> list[Row]:
+    """The rows with these values."""
+    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+
+
+def distinct(rows: Iterable[Row], key: str) -> list[Any]:
+    """The values of a key, each once, in order."""
+    return list(dict.fromkeys(row[key] for row in rows))
+
+
+def add_note(figure: Figure, text: str) -> None:
+    """A line below everything."""
+    figure.supxlabel(text, x=0.01, ha="left", fontsize=7.5, color=GREY)
+
+
+def as_seconds(value: float) -> str:
+    """
+    >>> as_seconds(0.0123), as_seconds(4.56)
+    ('12.3 ms', '4.6 s')
+    """
+    return f"{value * 1000:.3g} ms" if value < 1 else f"{value:.2g} s"
+
+
+def plain_ticks(axis: Any, values: Sequence[float] | None = None) -> None:
+    """Numbers as people write them, also on logarithmic axes; only at ``values`` if given."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_major_locator(
+        LogLocator(subs=(1.0, 3.0)) if values is None else FixedLocator(list(values))
+    )
+    axis.set_minor_locator(NullLocator())
+
+
+def add_legend(axes: Axes, entries: dict[str, str], **options: Any) -> None:
+    """Coloured words instead of a box with samples."""
+    from matplotlib.lines import Line2D
+
+    samples = [Line2D([], [], color=color, lw=0) for color in entries.values()]
+    legend = axes.legend(
+        samples, list(entries), handlelength=0, handletextpad=0, frameon=False, **options
+    )
+    for text, color in zip(legend.get_texts(), entries.values(), strict=True):
+        text.set_color(color)
+        text.set_fontweight("bold")
