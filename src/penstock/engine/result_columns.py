@@ -205,13 +205,17 @@ class Namer:
         #: What the names are when none is missing.
         self.id_dtype = ids.dtype
 
-    def ranks(self, vids: U32) -> U32:
-        """The rank of the id of each vertex; ``NO_VERTEX`` stays what it is."""
+    def ranks(self, vids: U32, *, again: bool = True) -> U32:
+        """The rank of the id of each vertex; ``NO_VERTEX`` stays what it is. ``again``: there are
+        more to come, for which the table of ranks stays.
+        """
         if self._vid_of_rank is None:
             return vids
-        if self._ranks is None:
-            self._ranks = gather.inverse(self._vid_of_rank, self._threads)
-        return gather.translate(vids, self._ranks, self._threads)
+        table = self._ranks
+        if table is None:
+            table = gather.inverse(self._vid_of_rank, self._threads)
+            self._ranks = table if again else None
+        return gather.translate(vids, table, self._threads)
 
     def names(self, ranks: U32, places: U32 | None = None, out: Array | None = None) -> Array:
         """The id of each rank, or of those at some places; in ``out`` if it is given."""
@@ -310,7 +314,7 @@ class Column:
         namer, order, dtype = self._namer, self._vid_of_rank, self.dtype
         if namer is not None and not self._is_ranked:
             # By vid, because vertices that follow one another mention vertices that are near.
-            self._given, self._is_ranked = namer.ranks(self._source()), True
+            self._given, self._is_ranked = namer.ranks(self._source(), again=False), True
         source = self._source()
         whole: Array = fresh(self._length, dtype)
 
