@@ -100,7 +100,7 @@ def test_any_graph(tmp_path_factory, shape, directed, k, data):
 
 
 @pytest.mark.usefixtures("_asks_always")
-@pytest.mark.parametrize("k", [1, 4])
+@pytest.mark.parametrize("k", [0, 1, 4])
 def test_edges_are_counted_as_in_memory(tmp_path, k):
     rng = np.random.default_rng(1)
     arrays = tuple(rng.integers(0, 3000, (2, 15_000)))

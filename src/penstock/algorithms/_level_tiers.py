@@ -9,7 +9,8 @@ scale-free graphs hardly a list is read bottom-up.
 In the *dual* model, which is there to compare with, whole lists are in memory for bottom-up, and
 top-down reads every list.
 
-Iwabuchi: "Scalable graph data stores for large-scale graphs", 2017, chapter 3 (NETALX).
+Iwabuchi: "Locality-aware graph data store for large-scale graph analytics", thesis, Tokyo Institute of
+Technology 2017, chapter 3 (NETALX).
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ def _pull_cold(search: Search, cold: U32, histogram: I64) -> tuple[int, int]:
     """
     engine, out = search.engine, search.engine.tier("out")
     head = engine.tier("in").head_edges
-    if len(histogram):  # they are counted again, with all edges that they look at
+    if len(histogram) and head:  # they are counted again, with all edges that they look at
         histogram[min(head, len(histogram)) - 1] -= len(cold)
     counts: I64 = np.zeros(1, np.int64)
     before = engine.metrics.total().edges_traversed

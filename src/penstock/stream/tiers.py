@@ -180,21 +180,13 @@ class TieredLists(StreamedLists):
             counters = metrics.per_stream[stream]
             counters.reads += count
             if count:
-                counters.bytes_read += int(
-                    mine.requests[count - 1, 3]
-                    + mine.requests[count - 1, 2]
-                    - mine.requests[count - 1, 1]
-                )
+                _, first, end, at = mine.requests[count - 1].tolist()
+                counters.bytes_read += at + end - first
             with metrics.timed("decode", stream):
                 largest = gather_batch(
-                    mine.arena,
-                    lists,
-                    mine.requests,
-                    mine.segments,
-                    self._bands,
-                    mine.offsets,
+                    mine.arena, lists, mine.requests, mine.segments, self._bands, mine.offsets,
                     mine.neighbours,
-                )
+                )  # fmt: skip
             if largest >= self._graph.num_vertices:
                 raise CorruptionError(
                     f"{self._reader.where(int(mine.requests[0, 0]))}: a list has vertex "
