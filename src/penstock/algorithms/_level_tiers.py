@@ -9,8 +9,8 @@ scale-free graphs hardly a list is read bottom-up.
 In the *dual* model, which is there to compare with, whole lists are in memory for bottom-up, and
 top-down reads every list.
 
-Iwabuchi: "Locality-aware graph data store for large-scale graph analytics", thesis, Tokyo Institute of
-Technology 2017, chapter 3 (NETALX).
+Iwabuchi: "Locality-aware graph data store for large-scale graph analytics", thesis, Tokyo Institute
+of Technology 2017, chapter 3 (NETALX).
 """
 
 from __future__ import annotations
