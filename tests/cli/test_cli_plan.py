@@ -9,6 +9,7 @@ import pytest
 from penstock.engine import measuring
 from penstock.engine.profile import GATHER_BYTES, Cores, Disk
 from penstock.interfaces.cli import _estimates
+from penstock.stream.tiers import NO_LIMIT
 
 Cli = Callable[..., Any]
 
@@ -117,6 +118,7 @@ def test_the_help_shows_the_options_of_the_algorithm(cli: Cli) -> None:
 PLAN = {
     "resident": False,
     "cut": False,
+    "head_edges": None,
     "streams": 1,
     "cache_pages": 0,
     "num_pages": 9,
@@ -130,6 +132,14 @@ PLAN = {
     ("more", "text"),
     [
         ({}, "edges streamed, 1 page at a time"),
+        (
+            {"head_edges": 1},
+            "the first 1 edge of each vertex in memory; lists read when needed",
+        ),
+        (
+            {"head_edges": NO_LIMIT},
+            "all edges of each vertex in memory; lists read when needed",
+        ),
         ({"streams": 4}, "edges streamed, 4 pages at a time"),
         ({"cache_pages": 3}, "edges streamed, 1 page at a time, 3 of 9 pages stay in memory"),
         (

@@ -101,7 +101,7 @@ def heads_in_memory(head_edges: int) -> str:
     from penstock.stream.tiers import NO_LIMIT
 
     if head_edges >= NO_LIMIT:
-        return "edges in memory, and once more on the disk"
+        return "all edges of each vertex in memory"
     return f"the first {head_edges:,} edge{'s' * (head_edges != 1)} of each vertex in memory"
 
 
@@ -113,7 +113,7 @@ def how(data: dict[str, Any]) -> str:
         cut = ", and once more in parts that fit the processor's cache" if data["cut"] else ""
         return f"edges in memory{cut}"
     if data["head_edges"] is not None:
-        return f"{heads_in_memory(data['head_edges'])}; other lists read when needed"
+        return f"{heads_in_memory(data['head_edges'])}; lists read when needed"
     kept, pages = data["cache_pages"], data["num_pages"]
     streams = data["streams"]
     text = f"edges streamed, {streams} page{'s' * (streams != 1)} at a time"
