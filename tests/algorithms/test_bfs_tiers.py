@@ -43,8 +43,7 @@ def _asks_always(monkeypatch):
 
 
 @pytest.mark.usefixtures("_asks_always")
-@pytest.mark.parametrize("k", [0, 1, 3, 1000])
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(("k", "threads"), [(0, 3), (1, 1), (3, 3), (1000, 1)])
 def test_the_same_as_in_memory(graph, k, threads):
     whole = ps.bfs(graph, 7)
     assert whole.stats["resident"]

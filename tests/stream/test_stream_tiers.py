@@ -122,8 +122,7 @@ def test_heads_are_the_first_edges(graphs: dict[str, Graph], kind: str, k: int) 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("share", [0.002, 0.1, 1.0])
-@pytest.mark.parametrize("memory", [1, 1 << 26])
+@pytest.mark.parametrize(("share", "memory"), [(0.002, 1), (0.1, 1 << 26), (1.0, 1)])
 def test_visits_deliver_whole_lists(
     graphs: dict[str, Graph], kind: str, share: float, memory: int, monkeypatch: Any
 ) -> None:
