@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from traversal_making import SMALL, build, edges, stopping_after
 
 import penstock as ps
-from penstock.algorithms import _direction, _level_tiers
+from penstock.algorithms import _direction
 from penstock.algorithms._direction import Frontier, Sample, choose_tiered, reading_cost
 from penstock.algorithms.bfs import verify
 from penstock.errors import BudgetError, OptionError
@@ -37,8 +37,8 @@ def graph(request, tmp_path_factory):
 @pytest.fixture
 def _asks_always(monkeypatch):
     """Both ways are taken even on small graphs: lists cost little, and vertices are asked."""
-    monkeypatch.setattr(_level_tiers, "SMALL_EDGES", 0)
-    monkeypatch.setattr(_level_tiers, "FEW_LISTS", 0)
+    monkeypatch.setattr(_direction, "SMALL_EDGES", 0)
+    monkeypatch.setattr(_direction, "FEW_LISTS", 0)
     monkeypatch.setattr(_direction, "READ_COST", 1)
 
 

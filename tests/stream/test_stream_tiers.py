@@ -21,7 +21,14 @@ from penstock.stream import tiers
 from penstock.stream.arena import Arena, arena_bytes, buffer_bytes
 from penstock.stream.block import BY_PLACE
 from penstock.stream.lists import Piece
-from penstock.stream.tiers import NO_LIMIT, TieredLists, can_tier, head_sums, tier_bytes
+from penstock.stream.tiers import (
+    NO_LIMIT,
+    TieredLists,
+    can_tier,
+    choose_reading,
+    head_sums,
+    tier_bytes,
+)
 
 FOLDER = [HealthCheck.function_scoped_fixture]
 
@@ -192,6 +199,15 @@ def test_a_scan_goes_over_pages(graphs: dict[str, Graph]) -> None:
             return len(piece.block.neighbours)
 
         assert opened.lists.scan(count) == plain.lists.scan(count)
+
+
+def test_how_lists_are_read() -> None:
+    """A few on their own, more than a dozen a page in long runs, nearly all by pages."""
+    assert choose_reading(10, 1000, 10**6, 100) == "deep"
+    assert choose_reading(10, 10**6, 10**6, 100) == "long lists"
+    assert choose_reading(2000, 10**4, 10**6, 100) == "long runs"
+    assert choose_reading(200_000, 10**6, 10**6, 100) == "pages"
+    assert choose_reading(0, 0, 0, 0) == "deep"
 
 
 def test_buffers_are_what_was_said() -> None:

@@ -22,6 +22,8 @@ LOOK_COST = 0.1
 READ_COST = 500
 PASS_COST = 0.05
 LIST_COST = 6
+#: So few lists are read without asking anybody.
+FEW_LISTS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,11 @@ class Sample:
 def reading_cost(lists: float, num_edges: int) -> float:
     """What it costs to read some lists: each on its own, or all edges one after another."""
     return min(READ_COST * lists, PASS_COST * num_edges) + LIST_COST * lists
+
+
+def few_to_read(edges: int, lists: int) -> bool:
+    """Whether a frontier is expanded top-down without asking how bottom-up would go."""
+    return edges <= SMALL_EDGES and lists <= FEW_LISTS
 
 
 def choose_tiered(frontier: Frontier, lists: int, sample: Sample, num_edges: int) -> Mode:

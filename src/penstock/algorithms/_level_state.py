@@ -5,15 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.algorithms._direction import (
-    Frontier,
-    Mode,
-    Thresholds,
-    choose_by_cost,
-    choose_streamed,
-)
+from penstock.algorithms._direction import Frontier, Mode, Thresholds
 from penstock.algorithms._level_bits import vertices_of
 from penstock.engine.engine import Engine
+from penstock.engine.topology import FOUND_BYTES
 from penstock.memory import keep_freed
 from penstock.store.graph import Graph
 from penstock.stream.block import Block
@@ -31,8 +26,6 @@ MORE_BYTES = 4
 LISTED = 64
 #: Freed memory that a search in memory leaves for the next one, at most.
 KEPT_BYTES = 64 << 20
-#: Room for what is found in the pages under way.
-FOUND_BYTES = 8 << 20
 
 
 def frontier_bytes(graph: Graph, directions: tuple[Direction, ...] = ("out",)) -> int:
@@ -136,14 +129,6 @@ class Search:
             self.count, self.before, self.edges, max(self.unreached, 0), self.unexplored,
             self.mode, factor,
         )  # fmt: skip
-
-    def choose(self) -> Mode:
-        """Which way to find the next level."""
-        if not self.can_pull:
-            return "top-down"
-        if self.thresholds is not None:
-            return self.thresholds.choose(self.known())
-        return (choose_by_cost if self.resident else choose_streamed)(self.known())
 
     def move(self, count: int, edges: int, frontier: U32 | None, levels: int = 1) -> None:
         """A level is complete: so many vertices are the frontier now, and edges lead away."""

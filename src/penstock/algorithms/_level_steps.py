@@ -14,21 +14,10 @@ from penstock.algorithms import _level_kernels as kernels
 from penstock.algorithms._direction import bottom_up_cost
 from penstock.algorithms._level_state import LISTED, Search
 from penstock.stream.block import Block
-from penstock.types import I64, U32, VID
+from penstock.types import I64, U32, VID, Array
 
 #: Edges looked at in one call for small levels, about: then others may have a word.
 CALL_EDGES = 1 << 22
-
-
-def advance(search: Search, left: int) -> dict[str, Any]:
-    """Find a level, or some small ones of at most so many that are ``left``; what there is to say
-    about it.
-    """
-    if search.mode == "bottom-up":
-        return (_pull if search.resident else _pull_streamed)(search)
-    if not search.resident:
-        return _push_streamed(search)
-    return _push_small(search, left) if search.edges <= _direction.SMALL_EDGES else _push(search)
 
 
 def begin_at(search: Search, sources: U32) -> None:
@@ -65,19 +54,76 @@ def facts_of_push(search: Search, looked: int, children: int, peers: int) -> dic
     }  # fmt: skip
 
 
+def facts_of_pull(search: Search, histogram: I64) -> dict[str, Any]:
+    """What there is to say about a level that was found bottom-up."""
+    facts: dict[str, Any] = {"levels": 1, "found": search.count}
+    return facts | {"scanned": histogram.tolist()} if search.breakdown else facts
+
+
+def new_histogram(search: Search) -> I64:
+    """Counts vertices by the edges that they look at, if that is asked for."""
+    return np.zeros(bits.TOLD_APART + 1 if search.breakdown else 0, np.int64)
+
+
+def look_up_lists(search: Search, vertices: U32, known: int, histogram: I64) -> None:
+    """Vertices look through their lists, which come from the disk, for a visited neighbour; so many
+    edges of each are ``known`` to lead to none.
+    """
+    engine, counts = search.engine, np.zeros(1, np.int64)
+    before = engine.metrics.total().edges_traversed
+    engine.traverse(
+        vertices, bits.look_up_block, search.next_bits, search.visited, search.parents,
+        search.in_order, known, counts, histogram, direction="in", most=0,
+    )  # fmt: skip
+    # Lists are read as a whole; what counts is how far they were looked at, and that once.
+    listed = engine.metrics.total().edges_traversed - before
+    engine.count_edges(int(counts[0]) - known * len(vertices) - listed)
+
+
 # In memory
 
 
-def together(search: Search, kernel: Any, *args: Any, few: bool = False) -> list[Any]:
-    """``kernel(claims, *args)`` in every thread, or in this one if it has ``few`` to do."""
-    engine = search.engine
-    claims: I64 = np.zeros(2, np.int64)
+def push_lists(
+    search: Search, block: Block, tail: I64, begin: int, end: int, *, alone: bool = False
+) -> list[int]:
+    """The vertices of a part of the queue offer themselves along lists in memory; those found are
+    added to it at its ``tail``. Returns edges as :func:`facts_of_push` takes them.
+    """
+    seen = search.levels if search.breakdown else search.levels[:0]
+    parts = kernels.parts_of_long_lists(block.offsets, search.queue, begin, end)
+    rows = search.engine.together(
+        kernels.push, tail, block.offsets, block.neighbours, search.queue, begin, end, parts,
+        search.visited, search.parents, seen, np.int32(search.level),
+        alone=alone,
+    )  # fmt: skip
+    looked, children, peers = (sum(column) for column in zip(*rows, strict=True))
+    search.engine.count_edges(looked)
+    return [looked, children, peers]
 
-    def work(stream: int, k: int) -> Any:
-        with engine.metrics.timed("kernel", stream):
-            return kernel(claims, *args)
 
-    return engine.workers.run(work, range(1 if few else engine.workers.count))
+def pull_lists(
+    search: Search, words: int, block: Block, out_offsets: Array, out_rest: Array, histogram: I64,
+    *, alone: bool,
+) -> tuple[int, int, int]:  # fmt: skip
+    """The unvisited vertices of the first words look through lists in memory for a visited
+    neighbour. Returns what :func:`bits.pull` does.
+    """
+    search.next_bits[words:] = 0
+    rows = search.engine.together(
+        bits.pull, words, block.offsets, block.neighbours, out_offsets, out_rest, search.visited,
+        search.next_bits, search.parents, search.levels, np.int32(search.level + 1),
+        search.in_order, histogram, alone=alone or search.breakdown,
+    )  # fmt: skip
+    count, edges, looked = (int(sum(column)) for column in zip(*rows, strict=True))
+    search.engine.count_edges(looked)
+    return count, edges, looked
+
+
+def move_to_next_bits(search: Search, count: int, edges: int) -> None:
+    """The vertices in ``next_bits`` are the frontier now."""
+    search.frontier_bits, search.next_bits = search.next_bits, search.frontier_bits
+    np.bitwise_or(search.visited, search.frontier_bits, out=search.visited)
+    search.move(count, edges, None)
 
 
 def _more_lists(search: Search) -> Block:
@@ -88,7 +134,7 @@ def _more_lists(search: Search) -> Block:
     return Block(0, first.offsets[:0], first.neighbours[:0], ())
 
 
-def _push_small(search: Search, left: int) -> dict[str, Any]:
+def push_small(search: Search, left: int) -> dict[str, Any]:
     """Find small levels top-down, several in one call."""
     engine, frontier = search.engine, search.listed()
     here, more = search.block(search.directions[0]), _more_lists(search)
@@ -106,7 +152,7 @@ def _push_small(search: Search, left: int) -> dict[str, Any]:
             search.levels, search.level, left, tiny, small, np.uint64(unexplored),
             np.uint64(CALL_EDGES), search.breakdown,
         )  # fmt: skip
-    engine.metrics.per_stream[0].edges_traversed += looked
+    engine.count_edges(looked)
     found = end - search.queued
     search.queued = end
     search.move(end - begin, edges, search.queue[begin:end], levels)
@@ -115,67 +161,48 @@ def _push_small(search: Search, left: int) -> dict[str, Any]:
     return facts_of_push(search, looked, children, peers) | {"levels": levels, "found": found}
 
 
-def _push(search: Search) -> dict[str, Any]:
+def push(search: Search) -> dict[str, Any]:
     """Find a level top-down."""
-    engine, frontier = search.engine, search.listed()
+    frontier = search.listed()
     end = search.queued
-    begin = end - len(frontier)
     tail: I64 = np.array([end], np.int64)
-    seen = search.levels if search.breakdown else search.levels[:0]
-    totals = [0, 0, 0]
-    for direction in search.directions:
-        block = search.block(direction)
-        parts = kernels.parts_of_long_lists(block.offsets, search.queue, begin, end)
-        rows = together(
-            search, kernels.push, tail, block.offsets, block.neighbours, search.queue, begin, end,
-            parts, search.visited, search.parents, seen, np.int32(search.level),
-        )  # fmt: skip
-        totals = [sum(column) for column in zip(totals, *rows, strict=True)]
-    engine.metrics.per_stream[0].edges_traversed += totals[0]
+    rows = [
+        push_lists(search, search.block(direction), tail, end - len(frontier), end)
+        for direction in search.directions
+    ]
     search.queued = int(tail[0])
     settle(search, end, search.level + 1)
-    return facts_of_push(search, *totals)
+    return facts_of_push(search, *(sum(column) for column in zip(*rows, strict=True)))
 
 
 def settle(search: Search, begin: int, level: int) -> None:
     """The vertices of the queue from ``begin`` on are the frontier now."""
     end = search.queued
-    rows = together(
-        search, kernels.settle, search.queue, begin, end, search.visited, search.levels,
+    rows = search.engine.together(
+        kernels.settle, search.queue, begin, end, search.visited, search.levels,
         np.int32(level), *search.offsets(),
-        few=end - begin <= kernels.HELD,
+        alone=end - begin <= kernels.HELD,
     )  # fmt: skip
     search.move(end - begin, sum(rows), search.queue[begin:end], level - search.level)
 
 
-def _pull(search: Search) -> dict[str, Any]:
+def pull(search: Search) -> dict[str, Any]:
     """Find a level bottom-up."""
-    engine = search.engine
     here, out = search.block("in"), search.block("out")
     other = out.offsets if out is not here else out.offsets[:0]
     # Vertices after the last one that has edges need not be looked at.
     words = -(-int(np.searchsorted(here.offsets, here.offsets[-1])) // 64)
-    search.next_bits[words:] = 0
-    histogram: I64 = np.zeros(bits.TOLD_APART + 1 if search.breakdown else 0, np.int64)
-    rows = together(
-        search, bits.pull, words, here.offsets, here.neighbours, other, other[:0],
-        search.visited, search.next_bits, search.parents, search.levels, np.int32(search.level + 1),
-        search.in_order, histogram,
-        few=search.breakdown or bottom_up_cost(search.known()) < _direction.SMALL_EDGES,
-    )  # fmt: skip
-    count, edges, looked = (sum(column) for column in zip(*rows, strict=True))
-    search.frontier_bits, search.next_bits = search.next_bits, search.frontier_bits
-    np.bitwise_or(search.visited, search.frontier_bits, out=search.visited)
-    engine.metrics.per_stream[0].edges_traversed += looked
-    search.move(count, edges, None)
-    facts: dict[str, Any] = {"levels": 1, "found": count}
-    return facts | {"scanned": histogram.tolist()} if search.breakdown else facts
+    histogram = new_histogram(search)
+    small = bottom_up_cost(search.known()) < _direction.SMALL_EDGES
+    count, edges, _ = pull_lists(search, words, here, other, other[:0], histogram, alone=small)
+    move_to_next_bits(search, count, edges)
+    return facts_of_pull(search, histogram)
 
 
 # On a stream
 
 
-def _push_streamed(search: Search) -> dict[str, Any]:
+def push_streamed(search: Search) -> dict[str, Any]:
     """Find a level top-down."""
     engine, frontier = search.engine, search.listed()
     most = engine.num_vertices // LISTED
@@ -198,24 +225,14 @@ def _push_streamed(search: Search) -> dict[str, Any]:
     return facts_of_push(search, looked, *counts.tolist())
 
 
-def _pull_streamed(search: Search) -> dict[str, Any]:
+def pull_streamed(search: Search) -> dict[str, Any]:
     """Find a level bottom-up."""
-    engine = search.engine
-    counts: I64 = np.zeros(1, np.int64)
-    histogram: I64 = np.zeros(bits.TOLD_APART + 1 if search.breakdown else 0, np.int64)
+    histogram = new_histogram(search)
     search.frontier = None
-    before = engine.metrics.total().edges_traversed
-    engine.traverse(
-        engine.select(bits.unvisited, search.visited, search.degrees), bits.look_up_block,
-        search.next_bits, search.visited, search.parents, search.in_order, 0, counts, histogram,
-        direction="in", most=0,
-    )  # fmt: skip
-    # Lists are read as a whole; what counts is how far they were looked at.
-    listed = engine.metrics.total().edges_traversed - before
-    engine.metrics.per_stream[0].edges_traversed -= listed - int(counts[0])
+    unvisited = search.engine.select(bits.unvisited, search.visited, search.degrees)
+    look_up_lists(search, unvisited, 0, histogram)
     _settle_bits(search)
-    facts: dict[str, Any] = {"levels": 1, "found": search.count}
-    return facts | {"scanned": histogram.tolist()} if search.breakdown else facts
+    return facts_of_pull(search, histogram)
 
 
 def _settle_listed(search: Search, found: U32, levels: int) -> None:

@@ -21,14 +21,21 @@ import numpy as np
 
 from penstock.algorithms import _level_bits as bits
 from penstock.algorithms import _level_kernels as kernels
-from penstock.algorithms._direction import SMALL_EDGES, Mode, Sample, choose_tiered
+from penstock.algorithms._direction import Mode, Sample, choose_tiered, few_to_read
 from penstock.algorithms._level_state import LISTED, Search
-from penstock.algorithms._level_steps import facts_of_push, settle, together
+from penstock.algorithms._level_steps import (
+    facts_of_pull,
+    facts_of_push,
+    look_up_lists,
+    move_to_next_bits,
+    new_histogram,
+    pull_lists,
+    push_lists,
+    settle,
+)
 from penstock.jit import count_ones, inlined, kernel
 from penstock.types import I64, U32
 
-#: So few lists are read without asking.
-FEW_LISTS = 16
 #: Vertices that are asked.
 SAMPLE = 1 << 12
 
@@ -44,7 +51,7 @@ def choose(search: Search) -> Mode:
         begin = search.queued - len(search.frontier)
         lists = int(split_queue(search.queue, begin, search.queued, out.lists_end, out.rest)[0])
         lists -= begin
-    if search.edges <= SMALL_EDGES and lists <= FEW_LISTS:
+    if few_to_read(search.edges, lists):
         return "top-down"
     heads = into.heads
     found = _ask_some(search.visited, heads.offsets, heads.neighbours, into.rest, np.uint64(SAMPLE))
@@ -61,21 +68,15 @@ def push(search: Search) -> dict[str, Any]:
     middle, stop = map(int, split_queue(search.queue, begin, end, tier.lists_end, tier.rest))
     if search.dual:
         middle = stop
-    seen = search.levels if search.breakdown else search.levels[:0]
     tail: I64 = np.array([end], np.int64)
-    heads = tier.heads
-    parts = kernels.parts_of_long_lists(heads.offsets, search.queue, middle, stop)
-    rows = together(
-        search, kernels.push, tail, heads.offsets, heads.neighbours, search.queue, middle, stop,
-        parts, search.visited, search.parents, seen, np.int32(search.level),
-        few=stop - middle <= kernels.HELD,
-    )  # fmt: skip
-    looked, children, peers = (sum(column) for column in zip(*rows, strict=True))
-    engine.metrics.per_stream[0].edges_traversed += looked
+    looked, children, peers = push_lists(
+        search, tier.heads, tail, middle, stop, alone=stop - middle <= kernels.HELD
+    )
     search.queued = int(tail[0])
     facts = {"lists_read": middle - begin, "edges_in_memory": looked}
     if middle > begin:
         counts: I64 = np.zeros(2, np.int64)
+        seen = search.levels if search.breakdown else search.levels[:0]
         before = engine.metrics.total().edges_traversed
         most = engine.num_vertices // LISTED
         search.next_bits.fill(0)
@@ -99,49 +100,30 @@ def pull(search: Search) -> dict[str, Any]:
     """Find a level bottom-up."""
     engine = search.engine
     tier, out = engine.tier("in"), engine.tier("out")
-    heads = tier.heads
-    words = -(-tier.lists_end // 64)
-    search.next_bits[words:] = 0
-    histogram: I64 = np.zeros(bits.TOLD_APART + 1 if search.breakdown else 0, np.int64)
-    rows = together(
-        search, bits.pull, words, heads.offsets, heads.neighbours, out.heads.offsets, out.rest,
-        search.visited, search.next_bits, search.parents, search.levels, np.int32(search.level + 1),
-        True, histogram, few=search.breakdown,
+    histogram = new_histogram(search)
+    count, edges, looked = pull_lists(
+        search, -(-tier.lists_end // 64), tier.heads, out.heads.offsets, out.rest, histogram,
+        alone=False,
     )  # fmt: skip
-    count, edges, looked = (sum(column) for column in zip(*rows, strict=True))
-    engine.metrics.per_stream[0].edges_traversed += looked
     cold = engine.select(
         _unresolved, search.visited, search.next_bits, tier.rest, length=len(tier.rest) - 1
     )
-    facts: dict[str, Any] = {"levels": 1, "lists_read": len(cold), "edges_in_memory": looked}
     if len(cold):
-        more, further = _pull_cold(search, cold, histogram)
+        more, further = _pull_cold(search, cold, tier.head_edges, histogram)
         count, edges = count + more, edges + further
-    search.frontier_bits, search.next_bits = search.next_bits, search.frontier_bits
-    np.bitwise_or(search.visited, search.frontier_bits, out=search.visited)
-    search.move(int(count), int(edges), None)
-    facts["found"] = search.count
-    return facts | {"scanned": histogram.tolist()} if search.breakdown else facts
+    move_to_next_bits(search, count, edges)
+    facts = {"lists_read": len(cold), "edges_in_memory": looked}
+    return facts_of_pull(search, histogram) | facts
 
 
-def _pull_cold(search: Search, cold: U32, histogram: I64) -> tuple[int, int]:
-    """Read the lists of vertices that found nobody in their first edges; how many find somebody
-    there, and edges that lead away from them.
+def _pull_cold(search: Search, cold: U32, head: int, histogram: I64) -> tuple[int, int]:
+    """Read the lists of vertices that found nobody in their ``head`` first edges; how many find
+    somebody there, and edges that lead away from them.
     """
-    engine, out = search.engine, search.engine.tier("out")
-    head = engine.tier("in").head_edges
     if len(histogram) and head:  # they are counted again, with all edges that they look at
         histogram[min(head, len(histogram)) - 1] -= len(cold)
-    counts: I64 = np.zeros(1, np.int64)
-    before = engine.metrics.total().edges_traversed
-    engine.traverse(
-        cold, bits.look_up_block, search.next_bits, search.visited, search.parents, True, head,
-        counts, histogram, direction="in", most=0,
-    )  # fmt: skip
-    # Lists are read as a whole; what counts is how far they were looked at, and that once.
-    listed = engine.metrics.total().edges_traversed - before
-    looked = int(counts[0]) - head * len(cold)
-    engine.metrics.per_stream[0].edges_traversed -= listed - looked
+    look_up_lists(search, cold, head, histogram)
+    out = search.engine.tier("out")
     more, further = _settle_cold(
         cold, search.next_bits, search.levels, np.int32(search.level + 1),
         out.heads.offsets, out.rest,

@@ -33,10 +33,11 @@ from typing import Any
 
 import numpy as np
 
+from penstock.algorithms import _direction
+from penstock.algorithms import _level_steps as steps
 from penstock.algorithms import _level_tiers as tiers
-from penstock.algorithms._direction import Mode, Thresholds
+from penstock.algorithms._direction import Mode, Thresholds, choose_by_cost, choose_streamed
 from penstock.algorithms._level_state import I32, Search
-from penstock.algorithms._level_steps import advance, begin_at, restore
 from penstock.algorithms._sources import source_identity
 from penstock.engine.engine import Engine
 from penstock.engine.recovery import Recovery
@@ -72,9 +73,9 @@ def search_levels(
     with Recovery(engine, identity) as recovery:
         saved = recovery.resume(saved_arrays)
         if saved is None:
-            begin_at(search, begins)
+            steps.begin_at(search, begins)
         else:
-            restore(search, saved[0])
+            steps.restore(search, saved[0])
         while search.count and (limit is None or search.level < limit):
             search.mode = _choose(search)
             with engine.step(mode=search.mode, active=search.count) as row:
@@ -88,15 +89,24 @@ def search_levels(
 
 def _choose(search: Search) -> Mode:
     """Which way to find the next level."""
-    if search.tiered and search.can_pull and search.thresholds is None:
+    if not search.can_pull:
+        return "top-down"
+    if search.thresholds is not None:
+        return search.thresholds.choose(search.known())
+    if search.tiered:
         return tiers.choose(search)
-    return search.choose()
+    return (choose_by_cost if search.resident else choose_streamed)(search.known())
 
 
 def _advance(search: Search, left: int) -> dict[str, Any]:
     """Find a level, or some small ones of at most so many that are ``left``; what there is to say
     about it.
     """
+    up = search.mode == "bottom-up"
     if search.tiered:
-        return (tiers.pull if search.mode == "bottom-up" else tiers.push)(search)
-    return advance(search, left)
+        return (tiers.pull if up else tiers.push)(search)
+    if search.streamed:
+        return (steps.pull_streamed if up else steps.push_streamed)(search)
+    if not up and search.edges <= _direction.SMALL_EDGES:
+        return steps.push_small(search, left)
+    return (steps.pull if up else steps.push)(search)

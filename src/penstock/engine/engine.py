@@ -30,7 +30,7 @@ from penstock.stream.arena import DEEP_STREAMS
 from penstock.stream.budget import Budget
 from penstock.stream.lists import Lists, Piece, piece_edges
 from penstock.stream.tiers import Tier, TieredLists
-from penstock.types import U32, Array, Direction
+from penstock.types import I64, U32, Array, Direction
 
 Kernel = Callable[..., Any]
 #: Vertices in a range of :meth:`Engine.each`.
@@ -274,6 +274,22 @@ class Engine:
                 return kernel(cuts[k], cuts[k + 1], *args)
 
         return self.workers.run(work, range(len(cuts) - 1))
+
+    def together(self, kernel: Kernel, *args: Any, alone: bool = False) -> list[Any]:
+        """``kernel(claims, *args)`` once in every thread, or in one that is to work ``alone``; what
+        it returned. The threads share ``claims``, two counters that begin at 0, to divide the work.
+        """
+        claims: I64 = np.zeros(2, np.int64)
+
+        def work(stream: int, k: int) -> Any:
+            with self.metrics.timed("kernel", stream):
+                return kernel(claims, *args)
+
+        return self.workers.run(work, range(1 if alone else self.workers.count))
+
+    def count_edges(self, edges: int) -> None:
+        """Count edges that a kernel says it looked at; or fewer than were counted for it."""
+        self.metrics.per_stream[0].edges_traversed += edges
 
     def timed_call(
         self, stream: int, piece: Piece, kernel: Kernel, *args: Any, edges: int | None = None

@@ -183,7 +183,7 @@ class Topology:
         total = sum(others.values())
         for key, size in others.items():
             if total > self.options.memory - self.plan.memory_bytes:
-                del kept[key]
+                kept.pop(key, None)  # another run may have taken it
                 total -= size
 
     def _uses(self, what: str, columns: tuple[str, ...]) -> bool:

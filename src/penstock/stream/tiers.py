@@ -9,7 +9,7 @@ fast as its queue is deep.
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -52,6 +52,20 @@ MOST_HEAD = 4096
 HEAD_BYTES = 4
 #: As edges of a head: the whole list.
 NO_LIMIT = 1 << 62
+
+
+#: "deep": many streams read lists of their own. "long lists": few streams do. "long runs": few
+#: streams read what lies between lists, too. "pages": whole pages, as on a stream.
+Reading = Literal["deep", "long lists", "long runs", "pages"]
+
+
+def choose_reading(lists: int, edges: int, num_vertices: int, num_pages: int) -> Reading:
+    """How some lists of so many edges together are read."""
+    if DENSE * lists > num_vertices:
+        return "pages"
+    if lists > MANY_LISTS * num_pages:
+        return "long runs"
+    return "long lists" if edges > LONG_EDGES * lists else "deep"
 
 
 def can_tier(graph: Graph, direction: Direction) -> bool:
@@ -142,14 +156,13 @@ class TieredLists(StreamedLists):
         """See :class:`~penstock.stream.lists.Lists`; unless it visits whole pages, blocks have the
         lists by their places.
         """
-        if DENSE * len(vertices) > self._graph.num_vertices:
+        ends = (self.tier.heads.offsets, self.tier.rest)
+        edges = int(list_edges(vertices, *ends))
+        how = choose_reading(len(vertices), edges, self._graph.num_vertices, len(self.table))
+        if how == "pages":
             return super().visit(vertices, work)
-        tier = self.tier
-        ends = (tier.heads.offsets, tier.rest)
-        long = int(list_edges(vertices, *ends)) > LONG_EDGES * len(vertices)
-        many = len(vertices) > MANY_LISTS * len(self.table)
-        streams = self._arena.wide if long or many else self._arena.deep
-        gap = MANY_GAP if many else GAP
+        streams = self._arena.deep if how == "deep" else self._arena.wide
+        gap = MANY_GAP if how == "long runs" else GAP
         rounds = 1 if len(vertices) < FEW_LISTS * len(streams) else ROUNDS
         lists = max(1, min(len(vertices) // (rounds * len(streams)), len(streams[0].segments)))
         cuts = cut_lists(vertices, *ends, PIECE_EDGES, lists).tolist()
