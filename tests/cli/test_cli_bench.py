@@ -352,7 +352,13 @@ def test_graph500_that_does_not_fit(cli, tmp_path):
     assert not out.exists()
 
 
-@pytest.mark.parametrize("option", [("--scale", 32), ("--scale", 5, "--kernels", "pagerank"), ()])
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("--scale", 32), ("--scale", 5, "--kernels", "pagerank"), ("--scale", 5, "--page-size", 3),
+        (),
+    ],
+)  # fmt: skip
 def test_graph500_with_wrong_options(cli, tmp_path, option):
     done = cli("bench", "graph500", *option, "--out", tmp_path / "out")
     assert done.code == 2

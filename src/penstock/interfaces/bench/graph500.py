@@ -139,6 +139,19 @@ def plan_memory(settings: Settings) -> MemoryPlan:
     return MemoryPlan(budget, rows, left)
 
 
+def build_options(settings: Settings, plan: MemoryPlan) -> BuildOptions:
+    """Each edge both ways, once (the lightest of several), without loops."""
+    size = settings.page_size
+    return BuildOptions(
+        directed=False,
+        duplicates="min" if settings.weighted else "last",
+        self_loops="drop",
+        page_bytes=None if size is None else parse_bytes(size, "page_size"),
+        memory=plan.budget,
+        threads=thread_count(settings.threads),
+    )
+
+
 def run_benchmark(
     settings: Settings, progress: Progress | None = None, meter: Meter | None = None
 ) -> dict[str, Any]:
@@ -146,6 +159,7 @@ def run_benchmark(
     searches passed; if one did not, there are no ``results``.
     """
     plan = plan_memory(settings)
+    build_options(settings, plan)  # raises before anything is made
     meter = Meter.open() if meter is None else meter
     with _workplace(settings.out) as folder:
         rehearsal = folder / "rehearsal"
@@ -257,17 +271,7 @@ class _Benchmark:
         return write_edges(source, settings.scale, place, self.progress)
 
     def _construct(self, edges: EdgeList) -> Graph:
-        """Each edge both ways, once (the lightest of several), without loops."""
-        settings = self.settings
-        size = settings.page_size
-        options = BuildOptions(
-            directed=False,
-            duplicates="min" if settings.weighted else "last",
-            self_loops="drop",
-            page_bytes=None if size is None else parse_bytes(size, "page_size"),
-            memory=self.plan.budget,
-            threads=self.threads,
-        )
+        options = build_options(self.settings, self.plan)
         rows = plan_read(self.plan.budget, self.threads, 8).chunk_rows
         return build(edges.source(rows), self.folder / GRAPH, options, self.progress)
 

@@ -141,7 +141,9 @@ def _use(graph: Graph, say: Callable[[str], None], **options: Any) -> tuple[dict
 
 
 def _how(stats: dict[str, Any]) -> str:
-    where = "in memory" if stats["resident"] else "streamed from disk"
+    where = "streamed from disk"
+    if stats["resident"] or stats["head_edges"] is not None:
+        where = "in memory" if stats["resident"] else "partly in memory"
     return f"{stats['seconds']:.1f} s, in {stats['iterations']} iterations over edges {where}"
 
 
