@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 U8 = NDArray[np.uint8]
+U16 = NDArray[np.uint16]
 U32 = NDArray[np.uint32]
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]

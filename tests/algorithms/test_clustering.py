@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from traversal_making import SMALL, WAY_NAMES, WAYS, build, edges, stopping_after
 
 import penstock as ps
-from penstock.algorithms import _triangle_kernels, _triangles, find
+from penstock.algorithms import _triangles, find
 from penstock.algorithms.clustering import verify
 from penstock.errors import FormatError, VerificationError
 
@@ -72,7 +72,7 @@ def test_every_way_gives_the_same(directed, kind, tmp_path, monkeypatch):
     assert np.count_nonzero(first.values) > 1000
     for way in WAYS[1:]:
         np.testing.assert_array_equal(clustering(graph, **way).values, first.values)
-    monkeypatch.setattr(_triangles, "_whole_bytes", lambda *args: 80_000)
+    monkeypatch.setattr(_triangles, "_whole_bytes", lambda *args: 50_000)
     for way in WAYS:
         found = clustering(graph, **way)
         assert len(found.iterations) > 10
@@ -95,7 +95,6 @@ def test_lists_that_are_searched():
     src = np.concatenate([np.full(n, n), spokes[::2], [n, n + 1], np.full(3, n + 2), [n]])
     dst = np.concatenate([spokes, np.full(n // 2, n + 1), [n + 1, n], [4, n, n + 1], [n + 2]])
     graph = ps.from_edges(src, dst, vertex_order="none")
-    assert n / 2 > _triangle_kernels.SEARCHED * 3
     expected = among_neighbours(n + 3, list(zip(src.tolist(), dst.tolist(), strict=True)))
     np.testing.assert_allclose(clustering(graph).values, expected, rtol=1e-12)
     assert expected[-1] == 4 / 6

@@ -1,106 +1,92 @@
-"""Counting triangles: lists of earlier neighbours in memory, and every pair of them intersected.
+"""Counting triangles: lists of earlier neighbours, two of them in memory at a time.
 
-A(v) is the sorted list of the neighbours of v with smaller numbers, each once, whatever direction
-the edge has. Vertices are numbered in descending order of degree, so that the lists of hubs are
-short. A triangle w < u < v is found once, as w in A(u) and A(v) with u in A(v).
+A(v), the earlier neighbours of v, are in windows (:mod:`penstock.engine.windows`). A triangle
+w < u < v is found once, as w in A(u) and A(v) with u in A(v): when the list of v is in the outer
+and that of u in the inner window of a pair (:mod:`penstock.engine.pairs`). A(v) is marked, one bit
+for each vertex, and A(u) compared with the marks; if A(u) is much longer than what A(v) has before
+u, these are searched in it instead.
 
-A *window* has the lists of consecutive vertices. If there is room for one window with all lists, it
-is intersected with itself. Otherwise an inner window takes most of the room, and small outer ones
-go over all later vertices: u is in the inner window, v in the outer (or both in the inner one). The
-topology is read once to learn how long lists are, once for all inner windows, and after each inner
-window, for the outer ones, from where it ends. Nothing is written to disk.
+The first vertices, the *hubs*, to which most edges lead, have rows of bits besides, with all their
+neighbours among hubs. They stay in memory for the whole run, so that lists of hubs need not be in
+windows. Among hubs, two rows are compared 64 bits at once. If only the middle vertex is a hub,
+either the marks are compared with its row, or the entries of A(v) are looked up in it, whichever
+takes fewer steps.
 
-For each v, A(v) is marked, and the lists A(u) are compared with the marks. Each thread has a number
-for each vertex whose low bits are the mark and whose high bits count, so that one access does both
-and no two threads meet. A list A(u) that is much longer than A(v) is searched instead. The lists of
-the first vertices, which most edges lead to, are kept as rows of bits as well, and compared with 64
-marks at once where they are not too thin for that.
+What is counted for the entries of A(v) is summed up beside the list before it is added to the
+counts of the vertices (or edges), which all threads share.
 
 Chu, Cheng: "Triangle listing in massive networks", KDD 2011 (windows). Latapy: "Main-memory
 triangle computations for very large (sparse (power-law)) graphs", Theoretical Computer Science 2008
-(orientation and marks).
+(orientation and marks). An et al.: GStream 2.0, 2017 (pairs of pages).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from queue import SimpleQueue
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from penstock.algorithms import _triangle_kernels as kernels
-from penstock.config import format_bytes
 from penstock.engine.algorithm import Cost, Task
 from penstock.engine.engine import Engine
+from penstock.engine.pairs import EdgeColumn, Pairs
 from penstock.engine.recovery import Recovery
+from penstock.engine.scratch import zeros
 from penstock.engine.topology import list_bytes
+from penstock.engine.windows import (
+    ROOM,
+    EarlierLists,
+    PageLists,
+    Window,
+    directions_of,
+    lists_bytes,
+    strip_bytes,
+)
 from penstock.errors import BudgetError
 from penstock.store.graph import Graph
-from penstock.stream.budget import spell_enough
-from penstock.stream.lists import Piece
-from penstock.types import I64, U8, U32, U64, Array, Direction
+from penstock.types import I64, U16, U32, U64, Array
 
-#: Bytes for each vertex of a window: where its list begins and how long it is, and how much of it
-#: came from out-lists.
-PLACE_BYTES = 16
-#: The share of the room for windows that the outer one gets.
-OUTER_SHARE = 1 / 8
 #: Vertices that have rows of bits, at most, and the share of the room that these get if not all
 #: lists fit.
 HUBS = 1 << 14
-ROW_SHARE = 1 / 8
-#: Pieces of a window for each thread, at least.
-PIECES = 32
+ROW_SHARE = 1 / 4
+#: Of so many bits of the rows before the diagonal, at least one is set; else rows are no gain.
+SPARSE = 64
 #: Threads that a cost counts with before it is known how many there are.
 USUAL_THREADS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
-    """The lists of vertices ``first`` to ``last``: vertex v has ``lengths[v - first]`` entries from
-    ``offsets[v - first]`` on. ``pairs`` says, if asked for, how many directions each edge has.
-    """
-
-    first: int
-    last: int
-    offsets: U64
-    lengths: U32
-    neighbours: U32
-    pairs: U8
-
-    def arrays(self) -> tuple[Any, ...]:
-        """What kernels see."""
-        ends = np.uint64(self.first), np.uint64(self.last)
-        return (*ends, self.offsets, self.lengths, self.neighbours, self.pairs)
-
-
-@dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is counted besides triangles: for each corner how many directions the opposite edge has,
-    and the neighbours of each vertex.
+    """What is counted (a mode of the kernels), and whether the neighbours of each vertex too; and
+    the bytes for each vertex that whoever wants it needs besides.
     """
 
-    pairs: bool = False
+    mode: int = kernels.OF_VERTICES
     degrees: bool = False
+    other_bytes: int = 0
 
     @property
     def entry_bytes(self) -> int:
         """Bytes of an entry of a window."""
-        return 5 if self.pairs else 4
+        return {kernels.OF_VERTICES: 4, kernels.OF_EDGES: 8, kernels.OF_DIRECTIONS: 5}[self.mode]
+
+    @property
+    def vertex_bytes(self) -> int:
+        """Bytes of what is counted for each vertex."""
+        counts = 0 if self.mode == kernels.OF_EDGES else 8
+        return counts + (4 if self.degrees else 0) + self.other_bytes
 
     def cost(self, graph: Graph, threads: int, window_bytes: int = 0) -> Cost:
-        """With windows of so many bytes."""
+        """With windows of so many bytes. Marks take a bit and a half of each thread."""
+        marks = threads * (graph.num_vertices * 3 // 16 + 4096)
         return Cost(
-            4 + (4 if self.degrees else 0) + 8 * threads, directions(graph), 4.0,
-            more_bytes=window_bytes, gathered_bytes=8, work=23.0,
+            self.vertex_bytes, directions_of(graph), 4.0,
+            more_bytes=window_bytes + marks + strip_bytes(graph), gathered_bytes=8, work=20.0,
         )  # fmt: skip
-
-
-def directions(graph: Graph) -> tuple[Direction, ...]:
-    """The lists that have all neighbours of a vertex."""
-    return ("out", "in") if graph.directed else ("out",)
 
 
 def usual_cost(graph: Graph, wanted: Wanted) -> Cost:
@@ -110,203 +96,242 @@ def usual_cost(graph: Graph, wanted: Wanted) -> Cost:
 
 def _whole_bytes(graph: Graph, wanted: Wanted) -> int:
     """Bytes of one window with all lists, and of the rows of bits."""
-    hubs = 0 if wanted.pairs else min(graph.num_vertices, HUBS)
-    return _list_bytes(graph, wanted) + row_bytes(hubs)
+    hubs = 0 if wanted.mode == kernels.OF_DIRECTIONS else min(graph.num_vertices, HUBS)
+    return lists_bytes(graph, wanted.entry_bytes) + row_bytes(hubs, wanted.mode)
 
 
-def _list_bytes(graph: Graph, wanted: Wanted) -> int:
-    """Bytes of one window with all lists: an edge is in one of them."""
-    return wanted.entry_bytes * graph.num_edges + PLACE_BYTES * graph.num_vertices
-
-
-def row_bytes(hubs: int) -> int:
-    """Bytes of the rows of the first vertices: a row has a bit for each vertex before, and those of
-    64 vertices are of the same length.
+def row_bytes(hubs: int, mode: int, entries: int = 0) -> int:
+    """Bytes of the rows of the first vertices; if edges count, with the ranks of their words, and
+    places and values of their lists with so many entries.
     """
-    groups = -(-hubs // 64)
-    return 8 * 32 * groups * (groups + 1)
+    words = hubs * -(-hubs // 64)
+    if mode != kernels.OF_EDGES:
+        return 8 * words
+    return 10 * words + 8 * (hubs + 1) + 4 * entries
 
 
-def open_with_room(task: Task, wanted: Wanted) -> tuple[Engine, int, int]:
-    """An engine, the threads that count, and the bytes for windows: all lists if they fit, or else
-    what is left if the topology streams.
+def open_with_room(task: Task, wanted: Wanted) -> tuple[Engine, int]:
+    """An engine, and the bytes for windows: all lists if they fit, or else what is left if the
+    topology streams.
     """
     graph, threads = task.graph, task.options.threads
-    try:
-        plan = task.open(wanted.cost(graph, threads)).plan
-    except BudgetError:
-        threads = 1
-        plan = task.open(wanted.cost(graph, threads)).plan
+    if task.options.streams is None:
+        # Lists are not looked at while windows are filled: more streams would only take room.
+        for streams in (threads, 1):
+            task.options = replace(task.options, streams=streams)
+            with suppress(BudgetError):
+                task.open(wanted.cost(graph, threads))
+                break
+    plan = task.open(wanted.cost(graph, threads)).plan
     held = plan.memory_bytes - plan.cache_pages * graph.catalog.page_bytes
     if plan.resident:
-        stored = dict.fromkeys(graph.stored(each) for each in directions(graph))
+        stored = dict.fromkeys(graph.stored(each) for each in directions_of(graph))
         held -= sum(list_bytes(graph, each, ()).resident_bytes for each in stored)
     room = max(min(_whole_bytes(graph, wanted), task.options.memory - held), 0)
-    return task.open(wanted.cost(graph, threads, room)), threads, room
+    return task.open(wanted.cost(graph, threads, room)), room
+
+
+def choose_hubs(sizes: Array, most: int) -> int:
+    """How many of the first vertices have rows: as many as may, while bits are dense enough.
+    ``sizes``: entries of the first lists.
+    """
+    hubs = min(len(sizes), most)
+    entries = np.cumsum(sizes[:hubs], dtype=np.int64)
+    before = np.arange(1, hubs + 1, dtype=np.int64)
+    dense = np.flatnonzero(entries * SPARSE >= before * (before - 1) // 2)
+    return int(dense[-1]) + 1 if len(dense) else 0
+
+
+class Rows:
+    """The rows of the first vertices; and, if edges count, where the values of their lists begin,
+    the values, and the ranks of the words.
+    """
+
+    def __init__(self, hubs: int) -> None:
+        self.hubs = hubs
+        self.drop()
+
+    def drop(self) -> None:
+        """Keep only the number of hubs."""
+        self.words = 0
+        self.bits: U64 = np.empty(0, np.uint64)
+        self.offsets: U64 = np.empty(0, np.uint64)
+        self.values: U32 = np.empty(0, np.uint32)
+        self.ranks: U16 = np.empty(0, np.uint16)
+
+    @property
+    def nbytes(self) -> int:
+        """What they take."""
+        arrays = (self.bits, self.offsets, self.values, self.ranks)
+        return sum(each.nbytes for each in arrays)
 
 
 class Counting:
-    """The numbers that are counted, and the lists they are counted from."""
+    """The numbers that are counted, and the lists they are counted from: those of the graph, or
+    some that were kept of them.
+    """
 
-    def __init__(self, engine: Engine, wanted: Wanted, threads: int, room: int) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        wanted: Wanted,
+        room: int,
+        lists: EarlierLists | None = None,
+    ) -> None:
         self.engine = engine
         self.wanted = wanted
-        #: Vertices that have rows of bits, and the room that these leave.
-        self.hubs = 0 if wanted.pairs else min(engine.num_vertices, HUBS)
-        spare = max(room - _list_bytes(engine.graph, wanted), int(room * ROW_SHARE))
-        while row_bytes(self.hubs) > spare:
-            self.hubs //= 2
-        self.room = room - row_bytes(self.hubs)
-        self.directions = directions(engine.graph)
-        self.in_order = engine.graph.catalog.neighbour_order == "id"
-        #: Entries of each list, as far as they are known before it is tidied.
-        self.sizes: U32 = engine.array("sizes", np.uint32, 0)
-        self.tallies: list[I64] = [engine.array(f"counts {k}", np.int64, 0) for k in range(threads)]
+        engine.budget.take(room, ROOM)
+        engine.budget.take(strip_bytes(engine.graph), "pairs of strips")
+        self._room = room
+        if lists is None:
+            fits = room >= lists_bytes(engine.graph, wanted.entry_bytes)
+            lists = PageLists(engine, fit=fits, pairs=wanted.mode == kernels.OF_DIRECTIONS)
+        self.lists = lists
+        self.counts: I64 = np.empty(0, np.int64)
+        if wanted.mode != kernels.OF_EDGES:
+            self.counts = engine.array("counts", np.int64, 0)
         #: Neighbours of each vertex, if wanted.
         self.degrees: U32 = np.empty(0, np.uint32)
         if wanted.degrees:
             self.degrees = engine.array("degrees", np.uint32, 0)
-        engine.budget.take(room, "lists of earlier neighbours")
+        #: Values of edges, if they count.
+        self.values: EdgeColumn | None = None
 
-    def run(self, identity: Mapping[str, Any]) -> I64:
-        """What was counted for each vertex."""
-        engine, n = self.engine, self.engine.num_vertices
-        arrays: dict[str, Array] = {"counts": self.tallies[0]}
-        if self.wanted.degrees:
-            arrays["degrees"] = self.degrees
+    def run(self, identity: Mapping[str, Any]) -> Pairs:
+        """Count; returns the lists, with what was counted of edges if these count."""
+        engine, wanted, lists = self.engine, self.wanted, self.lists
         engine.options.progress.start("windows", None, "windows")
         with Recovery(engine, identity) as recovery:
+            if isinstance(lists, PageLists):
+                with engine.step(mode="measure"):
+                    lists.measure()
+                    if wanted.mode == kernels.OF_EDGES:
+                        lists.settle(self._room, wanted.entry_bytes)
+            arrays = self._arrays()
             saved = recovery.resume(arrays)
-            step, first = (0, 0) if saved is None else (saved[0], saved[1]["vertices"])
-            with engine.step(mode="measure"):
-                self._measure()
-            inner, outer = self._share_room(first)
-            while first < n:
-                last = self._reach(first, inner)
-                self._inner(first, last, outer)
-                first, step = last, step + 1
-                recovery.after(step, arrays, {"vertices": first})
-        engine.each(kernels.shift, self.tallies[0], 2 if self.wanted.pairs else 1)
-        return self.tallies[0]
+            step, extra = (0, {}) if saved is None else saved
+            rows, pairs = self._prepare(extra.get("hubs"))
+            if saved is None:
+                first = 0 if pairs.whole else rows.hubs
+                with engine.step(mode="hubs", vertices=rows.hubs):
+                    self._within(rows, pairs)
+            else:
+                first = extra["vertices"]
 
-    def _inner(self, first: int, last: int, room: int) -> None:
-        """All triangles whose middle vertex is in a window, with so much room for outer ones."""
-        engine = self.engine
-        with engine.step(mode="inner", vertices=last - first):
-            inner = self._load(first, last)
-            if self.wanted.degrees:
-                engine.each(kernels.add_degrees, *inner.arrays(), self.degrees, length=last - first)
-            rows = self._rows(inner)
-            self._count(inner, inner, *rows)
-        while last < engine.num_vertices:
-            begin, last = last, self._reach(last, room)
-            with engine.step(mode="outer", vertices=last - begin):
-                self._count(self._load(begin, last), inner, *rows)
-        self._join()
+            def visit(outer: Window, inner: Window) -> None:
+                self._visit(outer, inner, rows)
+
+            def after(last: int) -> None:
+                nonlocal step
+                step += 1
+                pairs.add_room(self._finish(rows))
+                recovery.after(step, arrays, {"vertices": last, "hubs": rows.hubs})
+
+            pairs.run(first, visit, after)
+            self._finish(rows)
+        if wanted.mode == kernels.OF_VERTICES:
+            engine.each(kernels.halve, self.counts)
+        return pairs
+
+    def _arrays(self) -> dict[str, Any]:
+        """What is kept in checkpoints."""
+        arrays: dict[str, Any] = {}
+        if self.wanted.mode == kernels.OF_EDGES:
+            kind, lists = np.dtype(np.uint32), self.lists
+            folder = self.engine.scratch_folder()
+            self.values = arrays["values"] = zeros(folder, kind, lists.total, in_memory=lists.fit)
+        else:
+            arrays["counts"] = self.counts
+        if self.wanted.degrees:
+            arrays["degrees"] = self.degrees
+        return arrays
+
+    # Hubs
+
+    def _prepare(self, hubs: int | None) -> tuple[Rows, Pairs]:
+        """The rows of the hubs, and the pairs of windows in the room that they leave. A run that
+        goes on knows how many hubs there are, and needs no rows.
+        """
+        lists, mode = self.lists, self.wanted.mode
+        rows = Rows(self._choose_hubs() if hubs is None else hubs)
+        if hubs is None:
+            rows.words = -(-rows.hubs // 64)
+            rows.bits = np.zeros(rows.hubs * rows.words, np.uint64)
+            if mode == kernels.OF_EDGES:
+                assert self.values is not None
+                rows.ranks = np.empty(len(rows.bits), np.uint16)
+                rows.offsets = np.zeros(rows.hubs + 1, np.uint64)
+                np.cumsum(lists.sizes(0, rows.hubs), out=rows.offsets[1:])
+                rows.values = self.values.read(0, int(rows.offsets[-1]))
+        room = self._room - rows.nbytes
+        return rows, Pairs(lists, room, self.wanted.entry_bytes, self.values)
+
+    def _choose_hubs(self) -> int:
+        """How many hubs there are: what their rows take leaves enough room for windows."""
+        mode, entry_bytes = self.wanted.mode, self.wanted.entry_bytes
+        if mode == kernels.OF_DIRECTIONS:
+            return 0
+        sizes = self.lists.sizes(0, HUBS)
+        spare = self._room * ROW_SHARE
+        if self.lists.fit:
+            spare = self._room - lists_bytes(self.engine.graph, entry_bytes)
+        most = len(sizes)
+        while most and row_bytes(most, mode, int(sizes[:most].sum())) > spare:
+            most -= min(most, 64)
+        return choose_hubs(sizes, most)
+
+    def _within(self, rows: Rows, pairs: Pairs) -> None:
+        """Make the rows, and count the triangles among hubs."""
+        engine, wanted, lists = self.engine, self.wanted, self.lists
+        if pairs.whole:
+            everything = pairs.open(0, lists.num_vertices)
+            kernels.fill_rows(*everything.arrays(), rows.hubs, rows.words, rows.bits)
+        else:
+            for window in lists.windows(pairs.room, wanted.entry_bytes, rows.hubs):
+                kernels.fill_rows(*window.arrays(), rows.hubs, rows.words, rows.bits)
+                if wanted.degrees:
+                    self._add_degrees(window)
+        if len(rows.ranks):
+            engine.each(kernels.rank_rows, rows.words, rows.bits, rows.ranks, length=rows.hubs)
+        engine.together(
+            kernels.within_rows, rows.hubs, rows.words, rows.bits, rows.offsets, rows.values,
+            self.counts, wanted.mode,
+        )  # fmt: skip
+
+    def _finish(self, rows: Rows) -> int:
+        """After the first inner window rows are done with: keep what was counted of their edges,
+        and say how much room they leave.
+        """
+        if self.values is not None and len(rows.values):
+            self.values.write(0, rows.values)
+        size = rows.nbytes
+        rows.drop()
+        return size
 
     # Windows
 
-    def _measure(self) -> None:
-        for direction in self.directions:
-            self.engine.scan(kernels.measure, self.sizes, self.in_order, direction=direction)
-
-    def _share_room(self, first: int) -> tuple[int, int]:
-        """The bytes of inner and outer windows; the longest list fits both."""
-        if self._reach(first, self.room) == self.engine.num_vertices:
-            return self.room, 0
-        longest = self.wanted.entry_bytes * int(self.sizes.max(initial=0)) + PLACE_BYTES
-        outer = max(int(self.room * OUTER_SHARE), longest)
-        if outer + longest > self.room:
-            enough = self.engine.options.memory - self.room + 2 * longest
-            raise BudgetError(
-                f"memory: {format_bytes(self.room)} is left for lists of neighbours, the longest "
-                f"of which takes {format_bytes(longest)}, twice; {spell_enough(enough)} would do"
-            )
-        return self.room - outer, outer
-
-    def _reach(self, first: int, room: int) -> int:
-        """Where a window ends that begins with a vertex and has so much room."""
-        entry_bytes = self.wanted.entry_bytes
-        return int(kernels.reach(self.sizes, first, entry_bytes, PLACE_BYTES, room))
-
-    def _load(self, first: int, last: int) -> Window:
-        """The lists of some vertices."""
-        engine, length = self.engine, last - first
-        offsets: U64 = np.zeros(length + 1, np.uint64)
-        np.cumsum(self.sizes[first:last], out=offsets[1:], dtype=np.uint64)
-        total = int(offsets[-1])
-        window = Window(
-            first, last, offsets, np.zeros(length, np.uint32), np.empty(total, np.uint32),
-            np.ones(total if self.wanted.pairs else 0, np.uint8),
+    def _visit(self, outer: Window, inner: Window, rows: Rows) -> None:
+        """Triangles with the last vertex in one window and the middle one in another, or, while
+        there are rows, a hub.
+        """
+        mode, longest = self.wanted.mode, self.lists.longest
+        begins = max(rows.hubs - outer.first, 0)
+        if rows.words:
+            self.engine.together(
+                kernels.through_rows, *outer.arrays(), begins, rows.hubs, rows.words, rows.bits,
+                rows.ranks, rows.offsets, rows.values, longest, self.counts, mode,
+            )  # fmt: skip
+        self.engine.together(
+            kernels.through_lists, *outer.arrays(), begins, *inner.arrays(),
+            max(inner.first, rows.hubs), self.lists.num_vertices, longest, self.counts, mode,
         )  # fmt: skip
-        middles: U32 = np.zeros(length, np.uint32)
-        for direction in self.directions if total else ():
-            self._scan(first, last, direction, kernels.take, *window.arrays(), self.in_order)
-            engine.each(kernels.tidy, *window.arrays(), middles, length=length)
-            middles[:] = window.lengths
-        return window
+        if self.wanted.degrees and outer is inner:
+            self._add_degrees(inner)
 
-    def _rows(self, inner: Window) -> tuple[U64, Any]:
-        """Rows of bits of a window's hubs, and the vertex after the last of these."""
-        hubs = min(inner.last, self.hubs)
-        if hubs <= inner.first:
-            return np.empty(0, np.uint64), np.uint64(0)
-        size = row_bytes(hubs) - row_bytes(inner.first // 64 * 64)
-        rows: U64 = np.zeros(size // 8, np.uint64)
-        self.engine.each(kernels.fill_rows, *inner.arrays(), rows, length=hubs - inner.first)
-        return rows, np.uint64(hubs)
-
-    def _scan(
-        self, first: int, last: int, direction: Direction, kernel: Callable[..., Any], *args: Any
-    ) -> None:
-        """Call a kernel for the lists of some vertices."""
-        lists = self.engine.lists(direction)
-        firsts = lists.table["first_vid"]
-        low = int(np.searchsorted(firsts, first))
-        if low == len(firsts) or firsts[low] > first:
-            low -= 1
-        pages = range(low, int(np.searchsorted(firsts, last)))
-
-        def work(stream: int, piece: Piece) -> None:
-            begin, end = max(piece.begin, first), min(piece.end, last)
-            if begin < end:
-                self.engine.timed_call(stream, piece, kernel, piece.block, begin, end, *args)
-
-        lists.scan(work, pages=pages)
-
-    # Counting
-
-    def _count(self, outer: Window, inner: Window, *rows: Any) -> None:
-        """Triangles with the last vertex in one window and the middle one in another."""
-        engine = self.engine
-        free: SimpleQueue[I64] = SimpleQueue()
-        for tally in self.tallies:
-            free.put(tally)
-        kernel = kernels.count_pairs if self.wanted.pairs else kernels.count
-        cuts = _cuts(outer.offsets, PIECES * len(self.tallies))
-
-        def work(stream: int, k: int) -> None:
-            tally = free.get()
-            try:
-                with engine.metrics.timed("kernel", stream):
-                    kernel(cuts[k], cuts[k + 1], *outer.arrays(), *inner.arrays(), *rows, tally)
-            finally:
-                free.put(tally)
-
-        engine.workers.run(work, range(len(cuts) - 1))
-
-    def _join(self) -> None:
-        """Put all counts into the first tally."""
-        for other in self.tallies[1:]:
-            self.engine.each(kernels.join, self.tallies[0], other)
-
-
-def _cuts(offsets: U64, pieces: int) -> list[int]:
-    """Where to cut a window into pieces of about as many entries each."""
-    ends = np.linspace(0, int(offsets[-1]), pieces + 1)[1:-1].astype(np.uint64)
-    length = len(offsets) - 1
-    inside = np.minimum(np.searchsorted(offsets, ends), length).tolist()
-    return sorted({0, *inside, length})
+    def _add_degrees(self, window: Window) -> None:
+        self.engine.each(
+            kernels.add_degrees, *window.arrays(), self.degrees, length=window.last - window.first
+        )
 
 
 # Verifying

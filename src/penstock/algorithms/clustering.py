@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.algorithms._triangle_kernels import OF_DIRECTIONS, OF_VERTICES
 from penstock.algorithms._triangles import (
     Counting,
     Wanted,
@@ -69,7 +70,7 @@ def verify(graph: Graph, result: Result) -> None:
 
 
 def _wanted(graph: Graph) -> Wanted:
-    return Wanted(pairs=graph.directed, degrees=True)
+    return Wanted(OF_DIRECTIONS if graph.directed else OF_VERTICES, degrees=True)
 
 
 def _cost(graph: Graph) -> Cost:
@@ -114,10 +115,11 @@ def clustering(task: Task) -> Result:
     ([1.0, 1.0, 0.3333333333333333, 0.0], 0.6)
     """
     graph = task.graph
-    engine, threads, room = open_with_room(task, _wanted(graph))
+    engine, room = open_with_room(task, _wanted(graph))
     with engine:
-        counting = Counting(engine, _wanted(graph), threads, room)
-        counts = counting.run({"algorithm": "clustering"})
+        counting = Counting(engine, _wanted(graph), room)
+        counting.run({"algorithm": "clustering"})
+        counts = counting.counts
         values = np.empty(len(counts))
         rows = engine.each(_divide, counts, counting.degrees, graph.directed, values)
     closed, open_too = (sum(row[k] for row in rows) for k in range(2))

@@ -97,7 +97,9 @@ def triangles(task: Task) -> Result:
     >>> found.values.tolist(), found.stats["total"]
     ([1, 1, 1, 0], 1)
     """
-    engine, threads, room = open_with_room(task, Wanted())
+    engine, room = open_with_room(task, Wanted())
     with engine:
-        counts = Counting(engine, Wanted(), threads, room).run({"algorithm": "triangles"})
+        counting = Counting(engine, Wanted(), room)
+        counting.run({"algorithm": "triangles"})
+        counts = counting.counts
     return task.result("triangles", counts, more={"total": int(counts.sum()) // 3})

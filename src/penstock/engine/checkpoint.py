@@ -21,13 +21,8 @@ from typing import Any
 import numpy as np
 
 from penstock.config import format_bytes
-from penstock.engine.checkpoint_file import (
-    InMemory,
-    Saved,
-    StoredColumn,
-    check_columns,
-    write_state,
-)
+from penstock.engine.checkpoint_file import Saved, StoredColumn, check_columns, write_state
+from penstock.engine.scratch import InMemory
 from penstock.errors import (
     AccessError,
     DiskSpaceError,

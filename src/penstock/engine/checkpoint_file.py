@@ -27,6 +27,7 @@ from typing import Any, Protocol
 import numpy as np
 import xxhash
 
+from penstock.engine.scratch import InMemory
 from penstock.errors import CorruptionError, FormatError
 from penstock.store.direct import read_at
 from penstock.store.packer import write_all
@@ -64,31 +65,6 @@ class ColumnTarget(Protocol):
 
     def write(self, begin: int, array: Array) -> None:
         """Put consecutive entries in their place; the array is used again afterwards."""
-
-
-@dataclass(frozen=True, slots=True)
-class InMemory:
-    """An array in memory, with the methods of one that is not."""
-
-    array: Array
-
-    @property
-    def length(self) -> int:
-        """How many entries there are."""
-        return len(self.array)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """What they are."""
-        return self.array.dtype
-
-    def read(self, begin: int, end: int) -> Array:
-        """Some consecutive entries."""
-        return self.array[begin:end]
-
-    def write(self, begin: int, array: Array) -> None:
-        """Put consecutive entries in their place."""
-        self.array[begin : begin + len(array)] = array
 
 
 def check_columns(columns: Mapping[str, StoredColumn]) -> int:

@@ -6,6 +6,7 @@ import errno
 import os
 import tempfile
 import weakref
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from penstock.errors import AccessError, CorruptionError, DiskSpaceError
 from penstock.store.direct import read_at
 from penstock.store.mapped import read_range
 from penstock.types import Array
+
+#: Zeros that are written at once.
+ZEROS = 1 << 18
 
 
 class ScratchColumn:
@@ -70,6 +74,31 @@ def _full() -> DiskSpaceError:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class InMemory:
+    """An array in memory, with the methods of one that is not."""
+
+    array: Array
+
+    @property
+    def length(self) -> int:
+        """How many entries there are."""
+        return len(self.array)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What they are."""
+        return self.array.dtype
+
+    def read(self, begin: int, end: int) -> Array:
+        """Some consecutive entries."""
+        return self.array[begin:end]
+
+    def write(self, begin: int, array: Array) -> None:
+        """Put consecutive entries in their place."""
+        self.array[begin : begin + len(array)] = array
+
+
 class StoredArray:
     """An array of the store's, read by ranges so that it is never in memory as a whole."""
 
@@ -81,3 +110,15 @@ class StoredArray:
     def read(self, begin: int, end: int) -> Array:
         """The values of vertices ``begin`` to ``end``."""
         return read_range(self._array, begin, end)
+
+
+def zeros(
+    folder: Path, dtype: np.dtype[Any], length: int, *, in_memory: bool
+) -> InMemory | ScratchColumn:
+    """A column of zeros, in memory (which the caller has counted) or in a file."""
+    if in_memory:
+        return InMemory(np.zeros(length, dtype))
+    column = ScratchColumn(folder, dtype, length)
+    for begin in range(0, length, ZEROS):
+        column.write(begin, np.zeros(min(ZEROS, length - begin), dtype))
+    return column

@@ -1,0 +1,176 @@
+"""Pairs of windows: every two lists of which one has the other's vertex, both in memory at once.
+
+This is what needs the neighbours of neighbours: for each entry u of the list of v, the list of u is
+at hand. An *inner* window takes most of the room, small *outer* ones go over all later vertices
+(an entry of a list is before its vertex, so u is never in a later window than v), and over the
+inner window itself. Outer windows leave out the strips that have no entry in the inner one. If all
+lists fit memory they are one window, which is paired with itself. Nothing is written to disk.
+
+Block nested loops read every page once for each inner window; here it is about half of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from penstock.engine.windows import EarlierLists, Window, directions_of
+from penstock.types import U8, Array
+
+#: The share of the room for windows that the outer one gets.
+OUTER_SHARE = 1 / 8
+
+
+class EdgeColumn(Protocol):
+    """A number for each entry of all lists, in their order."""
+
+    @property
+    def length(self) -> int:
+        """How many there are."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What they are."""
+
+    def read(self, begin: int, end: int) -> Array:
+        """Those of entries ``begin`` to ``end``."""
+
+    def write(self, begin: int, values: Array) -> None:
+        """Set those from ``begin`` on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    """Bytes of the two windows of a pair; all lists in one if there is no outer one."""
+
+    inner: int
+    outer: int
+
+
+def share_room(room: int, longest: int) -> Rooms:
+    """The bytes of inner and outer windows, so that the longest list fits the outer one."""
+    outer = min(max(int(room * OUTER_SHARE), longest), room)
+    return Rooms(room - outer, outer)
+
+
+def outer_ranges(meets: U8, shift: int, first: int, last: int, end: int) -> list[tuple[int, int]]:
+    """The vertices from ``last`` on whose strips have an entry in ``first`` to ``last``, as ranges;
+    see :class:`~penstock.engine.windows.EarlierLists`.
+    """
+    if last <= first or last >= end:
+        return []
+    strip = last >> shift
+    columns = meets[strip:, first >> shift : ((last - 1) >> shift) + 1]
+    chosen = np.flatnonzero(columns.any(axis=1)) + strip
+    runs = np.split(chosen, np.flatnonzero(np.diff(chosen) > 1) + 1) if len(chosen) else []
+    return [
+        (max(int(run[0]) << shift, last), min((int(run[-1]) + 1) << shift, end)) for run in runs
+    ]
+
+
+def nested_loop_pages(pages: int, room: int, page_bytes: int) -> int:
+    """Pages that block nested loops read with so much room: all once, and all once more for each
+    part of them that fits beside one other.
+    """
+    part = max(room // page_bytes - 1, 1)
+    return pages + -(-pages // part) * pages
+
+
+class Pairs:
+    """The pairs of windows of one run. ``values``: what is kept for each entry, which windows have
+    while they are visited; what a visit changes is kept.
+    """
+
+    def __init__(
+        self, lists: EarlierLists, room: int, entry_bytes: int, values: EdgeColumn | None = None
+    ) -> None:
+        self.lists = lists
+        self.engine = lists.engine
+        self.entry_bytes = entry_bytes
+        self._values = values
+        #: The only one, if there is only one.
+        self._window: Window | None = None
+        #: Whether all lists are in memory at once.
+        self.whole = lists.fit or lists.reach(0, room, entry_bytes) == lists.num_vertices
+        #: Bytes for windows.
+        self.room = room
+        self.rooms = self._share()
+        if not self.engine.is_resident():
+            graph = self.engine.graph
+            pages = sum(
+                int(np.count_nonzero(graph.page_table(each)["num_edges"]))
+                for each in directions_of(graph)
+            )
+            self.engine.facts["nested_loop_pages"] = nested_loop_pages(
+                pages, room, graph.catalog.page_bytes
+            )
+
+    def _share(self) -> Rooms:
+        longest = self.lists.longest_bytes(self.entry_bytes)
+        return Rooms(self.room, 0) if self.whole else share_room(self.room, longest)
+
+    def add_room(self, more: int) -> None:
+        """Let the windows from the next inner one on have more room."""
+        self.room += more
+        self.rooms = self._share()
+
+    def run(
+        self, first: int, visit: Callable[[Window, Window], Any], after: Callable[[int], None]
+    ) -> None:
+        """``visit(outer, inner)`` for all pairs with an inner window from a vertex on, which is
+        first paired with itself; ``after`` each inner window, with the vertex that comes next.
+        """
+        lists, engine = self.lists, self.engine
+        while first < lists.num_vertices:
+            last = lists.reach(first, self.rooms.inner, self.entry_bytes)
+            with engine.step(mode="inner", vertices=last - first):
+                inner = self.open(first, last)
+                visit(inner, inner)
+            for begin, end in self._outer(first, last):
+                with engine.step(mode="outer", vertices=end - begin):
+                    outer = self.open(begin, end)
+                    visit(outer, inner)
+                    self.close(outer)
+                    del outer
+            self.close(inner)
+            del inner
+            first = last
+            after(first)
+
+    def _outer(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+        lists = self.lists
+        for begin, end in outer_ranges(lists.meets, lists.shift, first, last, lists.num_vertices):
+            at = begin
+            while at < end:
+                stop = lists.reach(at, self.rooms.outer, self.entry_bytes, end)
+                yield at, stop
+                at = stop
+
+    def open(self, first: int, last: int) -> Window:
+        """The window of some vertices, with its values."""
+        if self._window is not None and self._window.first == first:
+            return self._window
+        window = self.lists.load(first, last)
+        if self._values is not None:
+            place = self.lists.place(first)
+            values = self._values.read(place, place + window.num_entries)
+            window = replace(window, values=values)
+        if self.whole:
+            self._window = window
+        return window
+
+    def close(self, window: Window) -> None:
+        """Keep the values of a window."""
+        if self._values is not None:
+            self._values.write(self.lists.place(window.first), window.values)
+
+    def windows(self) -> Iterator[Window]:
+        """All lists with their values, one window after another."""
+        first = 0
+        while first < self.lists.num_vertices:
+            last = self.lists.reach(first, self.rooms.inner, self.entry_bytes)
+            yield self.open(first, last)
+            first = last

@@ -1,0 +1,311 @@
+"""Windows: lists of earlier neighbours of consecutive vertices, in memory for a while.
+
+The *earlier neighbours* of a vertex are those with smaller numbers, ascending, each once, whatever
+direction the edge has. So every edge that is not a loop is in one list, once. Vertices are numbered
+in descending order of degree, which makes the lists of hubs short.
+
+A window is filled from the pages that hold its vertices, of both directions if the graph has two.
+How many entries lists have is counted once beforehand, and where they lead, strip by strip: a strip
+is a range of vertices, all strips of the same length.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock.config import format_bytes
+from penstock.engine import window_kernels as kernels
+from penstock.engine.engine import Engine
+from penstock.engine.scratch import InMemory, ScratchColumn, zeros
+from penstock.errors import BudgetError
+from penstock.store.graph import Graph
+from penstock.stream.budget import spell_enough
+from penstock.stream.lists import Piece
+from penstock.types import I64, U8, U32, Array, Direction
+
+#: Bytes for each vertex of a window: where its list begins, how much of it is there, and its size.
+PLACE_BYTES = 12
+#: The same if an edge may be in lists twice: how much of it came from out-lists, and its size when
+#: each is there once.
+PAIR_PLACE_BYTES = 20
+#: Entries of a window from which on places take 8 bytes, not 4.
+MANY_ENTRIES = 1 << 32
+#: What the budget calls the room for windows; and how many of the longest list it should hold:
+#: two, and rows of bits beside them.
+ROOM = "lists of earlier neighbours"
+MARGIN = 3
+#: Strips, at most.
+MOST_STRIPS = 1024
+#: Vertices whose sizes are looked at together.
+PART = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The earlier neighbours of vertices ``first`` to ``last``: those of v begin at
+    ``offsets[v - first]`` and end where the next begin. ``values`` has a number for each, if any
+    are kept.
+    """
+
+    first: int
+    last: int
+    offsets: Array
+    neighbours: U32
+    values: Array
+
+    def arrays(self) -> tuple[Any, ...]:
+        """What kernels see."""
+        return np.uint64(self.first), self.offsets, self.neighbours, self.values
+
+    @property
+    def num_entries(self) -> int:
+        """Edges in it."""
+        return len(self.neighbours)
+
+
+def directions_of(graph: Graph) -> tuple[Direction, ...]:
+    """The lists that have all neighbours of a vertex."""
+    return ("out", "in") if graph.directed else ("out",)
+
+
+def is_simple(graph: Graph) -> bool:
+    """Whether an edge is in the list of a vertex once."""
+    return not graph.directed and graph.catalog.rules.get("duplicates") != "keep"
+
+
+def lists_bytes(graph: Graph, entry_bytes: int) -> int:
+    """Bytes of one window with all lists: an edge is in one of them."""
+    place = PLACE_BYTES if is_simple(graph) else PAIR_PLACE_BYTES
+    if graph.num_edges >= MANY_ENTRIES:
+        place += 4
+    return entry_bytes * graph.num_edges + place * graph.num_vertices
+
+
+def _strip_shift(graph: Graph) -> int:
+    """Strips have 2 ** shift vertices each: there are no more of them than pages."""
+    shift, most = 0, min(MOST_STRIPS, max(len(graph.page_table("out")), 1))
+    while graph.num_vertices >> shift >= most:
+        shift += 1
+    return shift
+
+
+def strip_bytes(graph: Graph) -> int:
+    """Bytes of what is known about pairs of strips."""
+    return ((graph.num_vertices >> _strip_shift(graph)) + 1) ** 2
+
+
+class EarlierLists:
+    """Lists of earlier neighbours. ``fit``: whether there is room for all of them, and so for their
+    sizes too.
+    """
+
+    def __init__(self, engine: Engine, *, fit: bool) -> None:
+        graph = engine.graph
+        self.engine = engine
+        self.fit = fit
+        self.num_vertices = engine.num_vertices
+        self.place_bytes = PLACE_BYTES if is_simple(graph) else PAIR_PLACE_BYTES
+        #: Entries of each list, as they are stored.
+        self._sizes = self._new_sizes()
+        #: Entries of each list, each once.
+        self._exact = self._sizes
+        self.shift = _strip_shift(graph)
+        strips = (self.num_vertices >> self.shift) + 1
+        #: Whether a list of one strip has an entry of another.
+        self.meets: U8 = np.zeros((strips, strips), np.uint8)
+        self.longest = 0
+        self.total = 0
+
+    def _new_sizes(self) -> InMemory | ScratchColumn:
+        folder, kind = self.engine.scratch_folder(), np.dtype(np.uint32)
+        return zeros(folder, kind, self.num_vertices, in_memory=self.fit)
+
+    def load(self, first: int, last: int) -> Window:
+        """The lists of some vertices."""
+        raise NotImplementedError
+
+    def _parts(self) -> Iterator[tuple[int, int]]:
+        """Ranges of vertices."""
+        for begin in range(0, self.num_vertices, PART):
+            yield begin, min(begin + PART, self.num_vertices)
+
+    def _sum_up(self) -> None:
+        """Sizes are known."""
+        sums = [0]
+        for begin, end in self._parts():
+            sizes = self._exact.read(begin, end)
+            self.longest = max(self.longest, int(sizes.max()))
+            sums.append(sums[-1] + int(sizes.sum(dtype=np.int64)))
+        #: Entries before each range of sizes.
+        self._before: I64 = np.array(sums, np.int64)
+        self.total = sums[-1]
+
+    def sizes(self, begin: int, end: int) -> U32:
+        """How many entries some lists have."""
+        return self._exact.read(begin, min(end, self.num_vertices))
+
+    def longest_bytes(self, entry_bytes: int) -> int:
+        """What a window with the longest list takes."""
+        return entry_bytes * self.longest + self.place_bytes
+
+    def place(self, vertex: int) -> int:
+        """Entries of all lists before that of a vertex."""
+        part = vertex // PART
+        inside = self._exact.read(part * PART, vertex)
+        return int(self._before[part]) + int(inside.sum(dtype=np.int64))
+
+    def reach(self, first: int, room: int, entry_bytes: int, last: int | None = None) -> int:
+        """Where a window ends that begins with a vertex and has so much room: with a page if one
+        ends there, as the next would have to read it again.
+        """
+        stop = self.num_vertices if last is None else last
+        at, place_bytes = first, self.place_bytes
+        while at < stop:
+            sizes = self._sizes.read(at, min(at + PART, stop))
+            count, room = kernels.reach(sizes, entry_bytes, place_bytes, room)
+            at += count
+            if count < len(sizes):
+                break
+        if at == first < stop:
+            self._refuse()
+        if at < stop and not self.engine.is_resident():
+            begins = self.engine.graph.page_table("out")["first_vid"]
+            page = int(begins[np.searchsorted(begins, at, side="right") - 1])
+            at = page if page > first else at
+        return at
+
+    def _refuse(self) -> None:
+        longest = self.longest_bytes(8)
+        held = self.engine.options.memory - self.engine.budget.holders.get(ROOM, 0)
+        raise BudgetError(
+            f"memory: {format_bytes(self.engine.options.memory)} is not enough for two lists of "
+            f"neighbours, the longest of which takes {format_bytes(longest)}; "
+            f"{spell_enough(held + MARGIN * longest)} would do"
+        )
+
+    def windows(self, room: int, entry_bytes: int, last: int | None = None) -> Iterator[Window]:
+        """The lists of all vertices, or of those before one, one window after another, each in so
+        much room.
+        """
+        stop = self.num_vertices if last is None else last
+        first = 0
+        while first < stop:
+            end = self.reach(first, room, entry_bytes, stop)
+            yield self.load(first, end)
+            first = end
+
+
+class PageLists(EarlierLists):
+    """Those of a graph, from its pages. ``pairs``: windows have, as values, the number of
+    directions of each edge (uint8).
+    """
+
+    def __init__(self, engine: Engine, *, fit: bool, pairs: bool = False) -> None:
+        super().__init__(engine, fit=fit)
+        self.pairs = pairs
+        self.directions = directions_of(engine.graph)
+        self._in_order = engine.graph.catalog.neighbour_order == "id"
+        self._lock = threading.Lock()
+
+    def measure(self) -> None:
+        """Count the entries of all lists, as they are stored."""
+
+        def work(stream: int, piece: Piece) -> None:
+            sizes: U32 = np.empty(piece.end - piece.begin, np.uint32)
+            self.engine.timed_call(
+                stream, piece, kernels.measure, piece.block, piece.begin, piece.end,
+                self._in_order, self.shift, sizes, self.meets,
+            )  # fmt: skip
+            with self._lock:  # a long list comes in parts
+                sizes += self._sizes.read(piece.begin, piece.end)
+                self._sizes.write(piece.begin, sizes)
+
+        for direction in self.directions:
+            self.engine.lists(direction).scan(work)
+        self._sum_up()
+
+    def settle(self, room: int, entry_bytes: int) -> None:
+        """Go over all lists if need be, so that from now on sizes are those of entries once."""
+        if is_simple(self.engine.graph):
+            return
+        exact = self._new_sizes()
+        for window in self.windows(room, entry_bytes):
+            exact.write(window.first, np.diff(window.offsets).astype(np.uint32))
+        self._exact = exact
+        self._sum_up()
+
+    def load(self, first: int, last: int) -> Window:
+        """The lists of some vertices."""
+        engine, length = self.engine, last - first
+        sizes = self._sizes.read(first, last)
+        total = int(sizes.sum(dtype=np.int64))
+        offsets: Array = np.zeros(length + 1, np.uint64 if total >= MANY_ENTRIES else np.uint32)
+        np.cumsum(sizes, out=offsets[1:], dtype=offsets.dtype)
+        del sizes
+        entries: U32 = np.empty(total, np.uint32)
+        pairs: U8 = np.ones(total if self.pairs else 0, np.uint8)
+        lengths: U32 = np.zeros(length, np.uint32)
+        middles: U32 = np.empty(0, np.uint32)
+        for direction in self.directions if total else ():
+            self._scan(first, last, direction, offsets, lengths, entries)
+            engine.each(kernels.tidy, offsets, lengths, entries, pairs, middles, length=length)
+            if direction != self.directions[-1]:
+                middles = lengths.copy()
+        count = int(kernels.compact(offsets, lengths, entries, pairs))
+        return Window(first, last, offsets, entries[:count], pairs[:count])
+
+    def _scan(self, first: int, last: int, direction: Direction, *arrays: Array) -> None:
+        lists, start = self.engine.lists(direction), np.uint64(first)
+        firsts = lists.table["first_vid"]
+        low = int(np.searchsorted(firsts, first))
+        if low == len(firsts) or firsts[low] > first:
+            low -= 1
+        pages = range(low, int(np.searchsorted(firsts, last)))
+
+        def work(stream: int, piece: Piece) -> None:
+            begin, end = max(piece.begin, first), min(piece.end, last)
+            if begin < end:
+                self.engine.timed_call(
+                    stream, piece, kernels.take, piece.block, begin, end, start, *arrays,
+                    self._in_order,
+                )  # fmt: skip
+
+        lists.scan(work, pages=pages)
+
+
+class KeptLists(EarlierLists):
+    """Those that were kept of others, window after window in ascending order, in a column."""
+
+    def __init__(self, engine: Engine, most: int, *, fit: bool) -> None:
+        super().__init__(engine, fit=fit)
+        self._entries = zeros(engine.scratch_folder(), np.dtype(np.uint32), most, in_memory=fit)
+        self.total = 0
+
+    def add(self, window: Window, kept: Array) -> None:
+        """Keep the entries of a window that are marked."""
+        ends: I64 = np.append(0, np.cumsum(kept, dtype=np.int64))[window.offsets.astype(np.int64)]
+        sizes = np.diff(ends).astype(np.uint32)
+        entries = window.neighbours[kept]
+        self._sizes.write(window.first, sizes)
+        self._entries.write(self.total, entries)
+        self.total += len(entries)
+        vertices = np.repeat(np.arange(window.first, window.last), sizes)
+        self.meets[vertices >> self.shift, entries >> np.uint32(self.shift)] = 1
+
+    def finish(self) -> None:
+        """All windows were added."""
+        self._sum_up()
+
+    def load(self, first: int, last: int) -> Window:
+        """The lists of some vertices."""
+        sizes, place = self.sizes(first, last), self.place(first)
+        dtype = np.uint64 if self.total >= MANY_ENTRIES else np.uint32
+        offsets: Array = np.zeros(last - first + 1, dtype)
+        np.cumsum(sizes, out=offsets[1:], dtype=dtype)
+        entries = self._entries.read(place, place + int(offsets[-1]))
+        return Window(first, last, offsets, entries, np.empty(0, np.uint32))
