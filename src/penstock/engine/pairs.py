@@ -169,8 +169,5 @@ class Pairs:
 
     def windows(self) -> Iterator[Window]:
         """All lists with their values, one window after another."""
-        first = 0
-        while first < self.lists.num_vertices:
-            last = self.lists.reach(first, self.rooms.inner, self.entry_bytes)
+        for first, last in self.lists.ranges(self.room, self.entry_bytes):
             yield self.open(first, last)
-            first = last

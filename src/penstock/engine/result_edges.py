@@ -24,15 +24,17 @@ def edge_table(
     columns: Mapping[str, Array],
     *,
     name: str = "dst",
+    undirected: bool = False,
     **facts: Any,
 ) -> Result:
-    """Edges that are given by vertex numbers, in ascending order of ids; of an undirected graph
-    from the smaller id to the larger. Columns called like the ends get an underscore. ``name`` says
-    which column is the values of the table, whose edges are the table itself.
+    """Edges that are given by vertex numbers, in ascending order of ids; of an undirected graph, or
+    if they are taken as ``undirected``, from the smaller id to the larger. Columns called like the
+    ends get an underscore. ``name`` says which column is the values of the table, whose edges are
+    the table itself.
     """
     ranks = Namer(ids_of(graph), graph.vid_of_rank).ranks
     begin, end = ranks(src), ranks(dst)
-    if not graph.directed:
+    if undirected or not graph.directed:
         begin, end = np.minimum(begin, end), np.maximum(begin, end)
     order = _order(begin, end, graph.num_vertices)
     begin, end = begin[order], end[order]

@@ -36,9 +36,9 @@ PAIR_PLACE_BYTES = 20
 #: Entries of a window from which on places take 8 bytes, not 4.
 MANY_ENTRIES = 1 << 32
 #: What the budget calls the room for windows; and how many of the longest list it should hold:
-#: two, and rows of bits beside them.
+#: two, each in half of it, and rows of bits beside them.
 ROOM = "lists of earlier neighbours"
-MARGIN = 3
+MARGIN = 4
 #: Strips, at most.
 MOST_STRIPS = 1024
 #: Vertices whose sizes are looked at together.
@@ -188,16 +188,27 @@ class EarlierLists:
             f"{spell_enough(held + MARGIN * longest)} would do"
         )
 
-    def windows(self, room: int, entry_bytes: int, last: int | None = None) -> Iterator[Window]:
-        """The lists of all vertices, or of those before one, one window after another, each in so
-        much room.
+    def ranges(
+        self, room: int, entry_bytes: int, last: int | None = None
+    ) -> Iterator[tuple[int, int]]:
+        """The vertices, or those before one, in ranges for one window after another: all at once if
+        there is room, or else each in half of it, as one is held until the next is there.
         """
         stop = self.num_vertices if last is None else last
         first = 0
+        if stop and self.reach(0, room, entry_bytes, stop) < stop:
+            room //= 2
         while first < stop:
             end = self.reach(first, room, entry_bytes, stop)
-            yield self.load(first, end)
+            yield first, end
             first = end
+
+    def windows(self, room: int, entry_bytes: int, last: int | None = None) -> Iterator[Window]:
+        """The lists of all vertices, or of those before one, one window after another, in so much
+        room.
+        """
+        for first, end in self.ranges(room, entry_bytes, last):
+            yield self.load(first, end)
 
 
 class PageLists(EarlierLists):
