@@ -104,8 +104,8 @@ def clustering(task: Task) -> Result:
     values
         From 0 to 1.
     passes
-        As ``triangles``: 2 if the lists of earlier neighbours fit memory (4 bytes an edge, directed
-        5, and 16 a vertex), else 1.5 + w / 2 for w windows of them.
+        As ``triangles``: 2 if the lists of earlier neighbours fit memory (4 bytes an edge and 12 a
+        vertex, directed 5 and 20), else about 1.5 + w / 2 for w windows of them.
 
     Examples
     --------

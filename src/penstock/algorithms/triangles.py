@@ -2,17 +2,19 @@
 
 Returns int64; ``stats["total"]`` has the triangles of the whole graph, each once.
 
-Method: sorted lists of earlier neighbours, intersected by marks; see ``_triangles``. Each triangle
-is found once, and counted for its three corners in integers: the counts do not depend on the number
-of threads.
+Method: lists of earlier neighbours, two in memory at a time, compared by marks or rows of bits; see
+``_triangles``. Each triangle is found once, and counted for its three corners in integers: the
+counts do not depend on the number of threads.
 
-Trade-off: on top of the lists that are looked at, 8 bytes a vertex for each thread. What does not
-fit memory as one window of lists takes more passes instead, half as many again as windows.
+Trade-off: on top of the lists that are looked at, 8 bytes a vertex. What does not fit memory as one
+window of lists takes more passes instead, half as many again as windows. ``stats`` of a streamed
+run has ``nested_loop_pages``, what block nested loops would read in the same room.
 
-State: ``sizes`` (uint32) how many earlier neighbours a vertex has; the counts of each thread
-(int64), whose lowest bit is a mark while a vertex is at work.
+State: the counts (int64), doubled while they grow; sizes of lists (uint32), which are in a file if
+not all lists fit memory.
 
-Repeating: the counts after a window may be taken up again with windows of another size.
+Repeating: the counts after an inner window may be taken up again with windows of another size, but
+the same hubs.
 """
 
 from __future__ import annotations
@@ -87,8 +89,8 @@ def triangles(task: Task) -> Result:
     values
         Whole numbers of 0 or more; over all vertices they add up to three times the total.
     passes
-        2 if the lists of earlier neighbours fit memory (4 bytes an edge and 16 a vertex), else
-        1.5 + w / 2 for w windows of them.
+        2 if the lists of earlier neighbours fit memory (4 bytes an edge and 12 a vertex), else about
+        1.5 + w / 2 for w windows of them, or fewer if edges lead to vertices nearby.
 
     Examples
     --------
