@@ -70,6 +70,7 @@ def workloads(graphs: Graphs) -> list[tuple[str, str, dict[str, Any]]]:
         ("bfs", "plain", {"source": one}),
         ("sssp", "weighted", {"source": one}),
         ("k_hop", "plain", {"source": one, "k": 2}),
+        ("two_hop", "plain", {"v": one}),
         ("egonet", "plain", {"source": one}),
         ("induced_subgraph", "plain", {"vertices": set_a}),
         ("cross_edges", "plain", {"a": set_a, "b": set_b}),

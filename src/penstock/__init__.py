@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         strongly_connected_components as strongly_connected_components,
     )
     from penstock.algorithms.triangles import triangles as triangles
+    from penstock.algorithms.two_hop import two_hop as two_hop
     from penstock.engine.result import Result as Result
     from penstock.engine.run import run as run
     from penstock.errors import PenstockError as PenstockError
@@ -83,6 +84,7 @@ _ALGORITHMS = (
     "sssp",
     "strongly_connected_components",
     "triangles",
+    "two_hop",
 )
 # Where each public name lives. They are imported when first used: `import penstock` is light.
 _HOMES = {
@@ -106,7 +108,7 @@ __all__ = [
     "degree_distribution", "edge_betweenness", "edge_vertex", "egonet", "export", "from_edges",
     "generate", "gimv", "heat", "induced_subgraph", "k_core", "k_hop", "label_propagation",
     "minimum_spanning_forest", "neural_network", "open", "pagerank", "radius", "run", "rwr",
-    "sssp", "strongly_connected_components", "triangles",
+    "sssp", "strongly_connected_components", "triangles", "two_hop",
 ]  # fmt: skip
 
 

@@ -16,11 +16,11 @@ from penstock.types import U32, VID
 SPELLED = 16
 
 
-def sources_of(task: Task, source: Any) -> U32:
+def sources_of(task: Task, source: Any, name: str = "source") -> U32:
     """The vertex numbers of what a user gives as sources: one vertex or several."""
-    found = task.vids(source, "source")
+    found = task.vids(source, name)
     if len(found) == 0:
-        raise OptionError("source: expected a vertex or several, got none")
+        raise OptionError(f"{name}: expected a vertex or several, got none")
     return found
 
 

@@ -89,8 +89,8 @@ def triangles(task: Task) -> Result:
     values
         Whole numbers of 0 or more; over all vertices they add up to three times the total.
     passes
-        2 if the lists of earlier neighbours fit memory (4 bytes an edge and 12 a vertex), else about
-        1.5 + w / 2 for w windows of them, or fewer if edges lead to vertices nearby.
+        2 if the lists of earlier neighbours fit memory (4 bytes an edge and 12 a vertex), else
+        about 1.5 + w / 2 for w windows of them, or fewer if edges lead to vertices nearby.
 
     Examples
     --------

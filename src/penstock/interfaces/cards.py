@@ -24,7 +24,7 @@ OPTIONAL = ("tolerance", "ties")
 #: The algorithms by what people look for.
 GROUPS = {
     "Traversals and neighbourhoods": (
-        "bfs", "sssp", "k_hop", "egonet", "induced_subgraph", "cross_edges",
+        "bfs", "sssp", "k_hop", "two_hop", "egonet", "induced_subgraph", "cross_edges",
     ),
     "Ranking and centrality": (
         "pagerank", "rwr", "betweenness", "edge_betweenness", "closeness", "degree_distribution",

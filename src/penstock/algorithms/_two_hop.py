@@ -1,0 +1,358 @@
+"""The sizes of all two-hop neighbourhoods: targets range by range, as bits.
+
+A *range* has consecutive vertices as targets. Of each vertex, as the *middle* of a path of two
+edges, the part of its list that is in the range is in memory. Then the lists of all vertices pass
+once: for each v, the parts of v and of its neighbours set bits of a bit set, and the bits are
+counted. Ranges are disjoint, so that sizes add up. Sorted lists that are in memory as a whole need
+no copy: a part is a place to begin and one to end. Else the lists pass another time before, in
+order, and the parts are kept. A range then ends where the room for them is full.
+
+A bit set belongs to a thread and is to fit its cache, so ranges are not wider than that, unless the
+parts of lists would be too short to be worth the way to them. Parts that are not too thin are also
+kept as rows of bits, if there is room, and united 32 targets at a time.
+
+A list longer than a page comes in parts, to several threads. Each unites what it has in its own bit
+set, and then puts that into one that the vertex has while its pages pass.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from penstock.algorithms import _two_hop_kernels as kernels
+from penstock.config import format_bytes
+from penstock.engine.algorithm import Cost, Task
+from penstock.engine.engine import Engine
+from penstock.engine.options import RunOptions
+from penstock.engine.recovery import Recovery
+from penstock.engine.topology import list_bytes
+from penstock.errors import BudgetError
+from penstock.store.graph import Graph
+from penstock.store.mapped import iter_parts
+from penstock.stream.block import Block
+from penstock.stream.budget import spell_enough
+from penstock.stream.lists import Piece, ResidentLists
+from penstock.types import I64, U32, VID, Array, Direction
+
+#: Targets whose bits fit the cache of a core, with room for a row beside them.
+CACHED = 1 << 17
+#: Entries that the part of a middle should have on average: ranges are wider rather than shorter.
+PART_ENTRIES = 128
+#: Ranges that share the entries, at least, if a range takes no pass over pages: of the targets that
+#: most edges lead to, most parts are thick, and short rows are united faster.
+SHARES = 4
+#: A part is a row if it has more than one entry for so many words of 32 bits: a word is united so
+#: many times faster than an entry.
+ROW_WORDS = 8
+#: Bytes that rows are offered at least, if there is enough; and one of so many bytes of the room
+#: that they get if not all parts fit.
+ROW_BYTES = 16 << 20
+ROW_SHARE = 4
+#: Pieces of lists in memory, for each thread.
+PIECES = 32
+#: Time for a path of two edges, as a share of that for an edge of a PageRank step.
+PATH_WORK = 0.35
+
+
+@dataclass(frozen=True, slots=True)
+class Middles:
+    """The parts of all lists that lead to targets ``low`` to ``high``: see the kernels."""
+
+    low: int
+    high: int
+    places: Array
+    entries: U32
+    rows: U32
+    #: Targets that any edge leads to.
+    reached: int
+
+    @property
+    def words(self) -> int:
+        """Words of a bit set."""
+        return words_of(self.high - self.low)
+
+    def arrays(self) -> tuple[Any, ...]:
+        """What kernels see."""
+        return (
+            np.uint64(self.low), np.uint64(self.high), self.places, self.entries, self.rows,
+            np.uint64(self.reached),
+        )  # fmt: skip
+
+
+def words_of(width: int) -> int:
+    """Words of 32 bits for so many targets."""
+    return -(-width // 32)
+
+
+def range_limits(targets: int, paths: float, entries: int, *, in_place: bool) -> tuple[int, int]:
+    """How many targets a range has at most, and how many entries, by the number of paths of two
+    edges in the graph and of entries in its lists. ``in_place``: a range needs no copy of them.
+
+    >>> range_limits(1_000_000, 2e6, 1_000_000, in_place=True)
+    (1000000, 1000000)
+    >>> range_limits(1_000_000, 1e10, 1_000_000, in_place=True)
+    (131072, 250000)
+    """
+    ranges = max(int(paths / max(entries, 1) / PART_ENTRIES), 1)
+    shares = min(ranges, SHARES) if in_place else 1
+    return max(CACHED, -(-targets // ranges)), -(-entries // shares)
+
+
+def batches(table: Array, most: int) -> list[tuple[range, list[int]]]:
+    """All pages in ranges that have at most so many vertices with several pages, and all pages of
+    these; with the vertices.
+    """
+    second = np.flatnonzero(table["run"] == 1)
+    vids = table["first_vid"][second].tolist()
+    cuts = [0, *(second[most::most] - 1).tolist(), len(table)]
+    return [
+        (range(a, b), vids[k * most : (k + 1) * most]) for k, (a, b) in enumerate(pairwise(cuts))
+    ]
+
+
+# What it takes
+
+
+def _is_sorted(graph: Graph) -> bool:
+    return graph.catalog.neighbour_order == "id"
+
+
+def _num_entries(graph: Graph) -> int:
+    return graph.catalog.directions[graph.stored("out")].num_edges
+
+
+def _place_dtype(graph: Graph) -> type[np.uint32 | np.uint64]:
+    """Of a place in all lists."""
+    return np.uint32 if _num_entries(graph) < 1 << 32 else np.uint64
+
+
+def cost_of(graph: Graph, room: int) -> Cost:
+    """With so many bytes for parts, rows and bit sets. A vertex has its size, how many entries lead
+    to it, and where its part begins and ends. Two passes for each range, if all parts fit.
+    """
+    entries, histogram = _num_entries(graph), _histogram(graph)
+    degrees = [0.0, 1.0, *(1.5 * 2.0**k for k in range(1, len(histogram)))]
+    paths = sum(count * d * d for count, d in zip(histogram, degrees, strict=False))
+    width, _ = range_limits(graph.num_vertices, paths, entries, in_place=False)
+    passes = 2.0 * max(-(-(graph.num_vertices - histogram[0]) // width), 1)
+    return Cost(
+        8 + 4 + 2 * np.dtype(_place_dtype(graph)).itemsize, ("out",), passes,
+        more_bytes=room, gathered_bytes=8, work=1 + PATH_WORK * paths / max(entries, 1) / passes,
+    )  # fmt: skip
+
+
+def _histogram(graph: Graph) -> Sequence[int]:
+    """How many vertices have 0, 1, 2 to 3, 4 to 7, ... edges to them, if that is known, or else
+    from them.
+    """
+    known: Direction = "out" if graph.directed and "in" not in graph.directions else "in"
+    return graph.catalog.directions[graph.stored(known)].degree_histogram
+
+
+def usual_cost(graph: Graph) -> Cost:
+    """Before it is known how much memory and how many threads there are."""
+    return cost_of(graph, _whole_bytes(graph, in_place=False))
+
+
+def _whole_bytes(graph: Graph, *, in_place: bool) -> int:
+    """Bytes of the parts of one range with all targets, and of rows."""
+    entries = 4 * _num_entries(graph)
+    return max(entries, ROW_BYTES) + (0 if in_place else entries)
+
+
+def _set_bytes(graph: Graph, options: RunOptions) -> int:
+    """Bytes of the bit sets of threads and of long lists, for a range that fits the cache."""
+    sets = 2 * (options.streams or 2 * options.threads)
+    return sets * 4 * words_of(min(graph.num_vertices, CACHED))
+
+
+def open_with_room(task: Task) -> tuple[Engine, int]:
+    """An engine, and the bytes for parts, rows and bit sets: all that they can use if it fits, or
+    else what is left.
+    """
+    graph, options = task.graph, task.options
+    least = _set_bytes(graph, options)
+    plan = task.open(cost_of(graph, least)).plan
+    held = plan.memory_bytes - plan.cache_pages * graph.catalog.page_bytes - least
+    in_place = plan.resident and _is_sorted(graph)
+    if plan.resident and not in_place:
+        held -= list_bytes(graph, graph.stored("out"), ()).resident_bytes
+    whole = _whole_bytes(graph, in_place=in_place) + least
+    room = max(min(whole, options.memory - held), least)
+    return task.open(cost_of(graph, room)), room
+
+
+class Sizes:
+    """How many vertices are within two edges of each, and what they are counted with."""
+
+    def __init__(self, engine: Engine, room: int) -> None:
+        graph = engine.graph
+        self.engine = engine
+        self.room = room
+        self.in_order = _is_sorted(graph)
+        self.lists = engine.lists("out")
+        #: All lists, if they are in memory, and whether parts of them are used as they are there.
+        self.block = self.lists.block if isinstance(self.lists, ResidentLists) else None
+        self.in_place = self.block is not None and self.in_order
+        self.sizes: I64 = engine.array("sizes", np.int64, 0)
+        #: How many entries of all lists are a vertex.
+        self.targets: U32 = engine.array("targets", np.uint32, 0)
+        #: Where the part of each list begins and ends.
+        self.places: Array = np.empty(2 * graph.num_vertices, _place_dtype(graph))
+        engine.budget.take(self.places.nbytes, "places")
+        engine.budget.take(room, "parts of lists")
+        #: Bit sets: one for each thread, and on a stream one for each of some long lists.
+        self.threads = engine.workers.count
+        self.sets = self.threads * (1 if engine.is_resident() else 2)
+
+    def run(self, identity: Mapping[str, Any]) -> I64:
+        """The sizes."""
+        engine, arrays = self.engine, {"sizes": self.sizes}
+        engine.options.progress.start("ranges", None, "ranges")
+        with Recovery(engine, identity) as recovery:
+            saved = recovery.resume(arrays)
+            step, low = (0, 0) if saved is None else (saved[0], saved[1]["targets"])
+            self._measure()
+            limits, last = self._limits()
+            room = self._part_room()
+            while low < last:
+                low = self._range(low, last, limits, room)
+                step += 1
+                recovery.after(step, arrays, {"targets": low})
+        return self.sizes
+
+    # Ranges
+
+    def _measure(self) -> None:
+        """How many entries lead to each vertex."""
+        graph = self.engine.graph
+        if graph.directed and "in" not in graph.directions:
+            with self.engine.step(mode="measure"):
+                self.engine.scan(kernels.count_targets, self.targets)
+            return
+        for begin, part in iter_parts(graph.degrees("in")):
+            self.targets[begin : begin + len(part)] = part
+
+    def _limits(self) -> tuple[tuple[int, int], int]:
+        """The targets and entries of a range at most, and the target after the last."""
+        graph, paths, last = self.engine.graph, 0.0, 0
+        for begin, part in iter_parts(graph.degrees("out")):
+            more, end = kernels.weigh(self.targets, begin, part)
+            paths, last = paths + more, max(last, end)
+        entries = _num_entries(graph)
+        return range_limits(graph.num_vertices, paths, entries, in_place=self.in_place), last
+
+    def _part_room(self) -> int:
+        """The bytes for parts and bit sets; rows may have what they leave. The target that most
+        entries lead to must fit.
+        """
+        longest = 4 * self.sets + (0 if self.in_place else 4 * int(self.targets.max(initial=0)))
+        if longest > self.room:
+            enough = self.engine.options.memory - self.room + longest
+            raise BudgetError(
+                f"memory: {format_bytes(self.room)} is left for parts of lists, and the edges to "
+                f"one vertex take {format_bytes(longest)}; {spell_enough(enough)} would do"
+            )
+        return max(self.room - self.room // ROW_SHARE, longest)
+
+    def _range(self, low: int, last: int, limits: tuple[int, int], room: int) -> int:
+        """Add the targets of a range that begins with one; where it ends."""
+        engine, entry_bytes = self.engine, 0 if self.in_place else 4
+        high, total, reached = kernels.reach(
+            self.targets, low, last, *limits, entry_bytes, 4 * self.sets, room
+        )
+        if self.block is not None and self.in_place:
+            entries = self.block.neighbours
+            given = (self.block.offsets, entries, np.uint64(low), np.uint64(high), self.places)
+            engine.each(kernels.find_parts, *given)
+        else:
+            with engine.step(mode="keep", vertices=high - low):
+                entries = self._keep(low, high, total)
+        spare = self.room - entry_bytes * total - 4 * words_of(high - low) * self.sets
+        with engine.step(mode="count", vertices=high - low):
+            self._count(self._with_rows(low, high, entries, reached, spare))
+        return int(high)
+
+    def _keep(self, low: int, high: int, total: int) -> U32:
+        """The parts of all lists in a range."""
+        entries: U32 = np.empty(total, VID)
+        runs, at = self.lists.table["run"], 0
+
+        def work(stream: int, piece: Piece) -> None:
+            nonlocal at
+            at = self.engine.timed_call(
+                stream, piece, kernels.keep_parts, piece.block, piece.begin, piece.end,
+                np.uint64(low), np.uint64(high), self.in_order, bool(runs[piece.page] > 0), at,
+                self.places, entries,
+            )  # fmt: skip
+
+        self.lists.scan(work, ordered=True)
+        return entries
+
+    def _with_rows(self, low: int, high: int, entries: U32, reached: int, room: int) -> Middles:
+        """Parts that are not too thin as rows; only the thickest if there is not enough room."""
+        words = words_of(high - low)
+        least = words // ROW_WORDS
+
+        def count() -> int:
+            return sum(self.engine.each(kernels.count_thick, self.places, np.uint64(least)))
+
+        while (thick := int(count())) * 4 * words > room:
+            least = 2 * least + 1
+        rows: U32 = np.zeros(thick * words, np.uint32)
+        middles = Middles(low, high, self.places, entries, rows, reached)
+        numbers: U32 = np.zeros(1, np.uint32)
+        self.engine.each(kernels.make_rows, *middles.arrays(), np.uint64(least), numbers)
+        return middles
+
+    # Counting
+
+    def _count(self, middles: Middles) -> None:
+        """Add the targets of a range to all sizes."""
+        bits = [np.zeros(middles.words, np.uint32) for _ in range(self.threads)]
+        if self.block is not None:
+            self._count_in_memory(self.block, middles, bits)
+            return
+        for pages, long in batches(self.lists.table, self.threads):
+            self._count_pages(pages, long, middles, bits)
+
+    def _count_in_memory(self, block: Block, middles: Middles, bits: list[U32]) -> None:
+        def work(stream: int, piece: Piece) -> None:
+            self.engine.timed_call(
+                stream, piece, kernels.add_sizes, block, piece.begin, piece.end,
+                *middles.arrays(), bits[stream], self.sizes,
+            )  # fmt: skip
+
+        offsets, n = block.offsets, self.engine.num_vertices
+        ends = np.linspace(0, int(offsets[-1]), PIECES * self.threads + 1)[1:-1]
+        inside = np.minimum(np.searchsorted(offsets, ends.astype(offsets.dtype)), n).tolist()
+        pieces = [Piece(-1, block, a, b) for a, b in pairwise(sorted({0, *inside, n}))]
+        self.engine.workers.run(work, pieces)
+
+    def _count_pages(
+        self, pages: range, long: list[int], middles: Middles, bits: list[U32]
+    ) -> None:
+        """The same for some pages, among them all pages of the vertices that have several."""
+        whole: dict[int, U32] = {v: np.zeros(middles.words, np.uint32) for v in long}
+        lock = threading.Lock()
+
+        def work(stream: int, piece: Piece) -> None:
+            mine, target = bits[stream], whole.get(piece.begin)
+            given = (piece.block, piece.begin, piece.end, *middles.arrays(), mine)
+            if target is None:
+                self.engine.timed_call(stream, piece, kernels.add_sizes, *given, self.sizes)
+                return
+            self.engine.timed_call(stream, piece, kernels.unite, *given)
+            with lock:
+                target |= mine
+            mine[:] = 0
+
+        self.lists.scan(work, pages=pages)
+        for v, united in whole.items():
+            kernels.add_size(v, np.uint64(middles.low), np.uint64(middles.high), united, self.sizes)
