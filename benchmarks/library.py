@@ -95,6 +95,7 @@ def workloads(graphs: Graphs) -> list[tuple[str, str, dict[str, Any]]]:
         ("neural_network", "plain", {"inputs": {one: 1.0}}),
         ("triangles", "plain", {}),
         ("clustering", "plain", {}),
+        ("scan", "plain", {"epsilon": 0.5, "mu": 3, "index": False}),
     ]
 
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from penstock.algorithms.pagerank import pagerank as pagerank
     from penstock.algorithms.radius import radius as radius
     from penstock.algorithms.rwr import rwr as rwr
+    from penstock.algorithms.scan import scan as scan
     from penstock.algorithms.sssp import sssp as sssp
     from penstock.algorithms.strongly_connected_components import (
         strongly_connected_components as strongly_connected_components,
@@ -81,6 +82,7 @@ _ALGORITHMS = (
     "pagerank",
     "radius",
     "rwr",
+    "scan",
     "sssp",
     "strongly_connected_components",
     "triangles",
@@ -108,7 +110,7 @@ __all__ = [
     "degree_distribution", "edge_betweenness", "edge_vertex", "egonet", "export", "from_edges",
     "generate", "gimv", "heat", "induced_subgraph", "k_core", "k_hop", "label_propagation",
     "minimum_spanning_forest", "neural_network", "open", "pagerank", "radius", "run", "rwr",
-    "sssp", "strongly_connected_components", "triangles", "two_hop",
+    "scan", "sssp", "strongly_connected_components", "triangles", "two_hop",
 ]  # fmt: skip
 
 

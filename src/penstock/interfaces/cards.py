@@ -34,7 +34,7 @@ GROUPS = {
         "minimum_spanning_forest",
     ),
     "Communities, triangles and colours": (
-        "label_propagation", "triangles", "clustering", "color",
+        "label_propagation", "triangles", "clustering", "scan", "color",
     ),
     "Distances as a whole": ("radius",),
     "Simulations": ("heat", "circuit", "neural_network"),

@@ -210,6 +210,21 @@ def _bits(numbers: Array) -> Array:
     return np.ceil(np.log2(numbers.astype(np.float64) + 1)).astype(np.int64)
 
 
+def clusters(result: Result, k: int) -> View:
+    """The largest clusters by their labels, and how many vertices are what."""
+    named = result.values[result.role <= 1]
+    heads = distinct(named)
+    sizes = np.bincount(np.searchsorted(heads, named), minlength=len(heads))
+    order = np.argsort(-sizes, kind="stable")[:k]
+    # Where ids are no int64, values are places in their order.
+    names = heads if result.ids.dtype == np.int64 else result.ids[heads]
+    top = list(zip(names[order].tolist(), sizes[order].tolist(), strict=True))
+    words = ("clusters", "cores", "borders", "hubs", "outliers")
+    found = {word: result.stats[word] for word in words}
+    heading = ", ".join(f"{count:,} {word}" for word, count in found.items())
+    return View(heading, _top_text("cluster", "vertices", top), top, found)
+
+
 VIEWS: dict[str, Callable[[Result, int], View]] = {
     "bfs": levels,
     "color": counts,
@@ -223,6 +238,7 @@ VIEWS: dict[str, Callable[[Result, int], View]] = {
     "k_core": subgraph,
     "k_hop": levels,
     "label_propagation": communities,
+    "scan": clusters,
     "minimum_spanning_forest": forest,
     "sssp": distances,
     "strongly_connected_components": components,

@@ -1,0 +1,98 @@
+"""The edges of a graph with the common neighbours of their ends: counted now, or kept since.
+
+They are kept where :class:`~penstock.engine.edge_columns.Home` says. If they are in memory as a
+whole, and so are the lists of the graph, they also stay with it for the next run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+
+from penstock.algorithms._scan import VERTEX_BYTES
+from penstock.algorithms._triangle_kernels import OF_EDGES
+from penstock.algorithms._triangles import Counting, Wanted, usual_cost
+from penstock.engine.algorithm import Cost
+from penstock.engine.edge_columns import EdgeColumns, Home
+from penstock.engine.engine import Engine
+from penstock.engine.windows import ROOM, PageLists, Window, lists_bytes, strip_bytes
+from penstock.store.graph import Graph
+from penstock.types import U32
+
+#: What is counted: the common neighbours of edges, and the neighbours of each vertex.
+WANTED = Wanted(OF_EDGES, degrees=True, other_bytes=VERTEX_BYTES)
+#: Edges whose numbers are kept at a time, if they are not all in memory.
+PART = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """What clustering looks at."""
+
+    windows: Callable[[], Iterator[Window]]
+    num_neighbours: U32
+    #: Whether nothing had to be counted.
+    indexed: bool
+
+
+def usual_cost_of_edges(graph: Graph) -> Cost:
+    """Before it is known how much memory there is: as if they had to be counted."""
+    counting = usual_cost(graph, WANTED)
+    return replace(counting, passes=counting.passes + 4)
+
+
+def open_edges(engine: Engine, room: int, home: Home | None) -> Edges:
+    """The edges, in windows that take no more than so many bytes. Raises before it counts if they
+    are to be kept where they cannot be.
+    """
+    if home is None:
+        return _count(engine, room, None)
+    held, key = engine.graph.kept, ("edges with common neighbours", (str(home.folder),))
+    stays = engine.is_resident() and room >= lists_bytes(engine.graph, WANTED.entry_bytes)
+    if stays and key in held:
+        engine.budget.take(room, ROOM)
+        *arrays, num_neighbours = held[key]
+        only = Window(0, engine.num_vertices, *arrays)
+        return Edges(lambda: iter([only]), num_neighbours, True)
+    kept = home.find()
+    edges = _count(engine, room, home) if kept is None else _read(engine, room, kept)
+    for window in edges.windows() if stays else ():
+        arrays = [window.offsets, window.neighbours, window.values]
+        held[key] = (*arrays, edges.num_neighbours)
+    return edges
+
+
+def _count(engine: Engine, room: int, home: Home | None) -> Edges:
+    with nullcontext() if home is None else home.begin() as new:
+        counting = Counting(engine, WANTED, room)
+        pairs = counting.run({"algorithm": "scan"})
+        values, total = counting.values, counting.lists.total
+        assert values is not None
+        if new is not None:
+            step = max(total, 1) if counting.lists.fit else PART
+            for begin in range(0, total, step):
+                new.write(begin, values.read(begin, min(begin + step, total)))
+            new.finish(total, counting.degrees)
+    return Edges(pairs.windows, counting.degrees, False)
+
+
+def _read(engine: Engine, room: int, kept: EdgeColumns) -> Edges:
+    graph, entry_bytes = engine.graph, WANTED.entry_bytes
+    engine.budget.take(room, ROOM)
+    engine.budget.take(strip_bytes(graph), "pairs of strips")
+    engine.budget.take(kept.num_neighbours.nbytes, "numbers of neighbours")
+    lists = PageLists(engine, fit=room >= lists_bytes(graph, entry_bytes))
+    with engine.step(mode="measure"):
+        lists.measure()
+        lists.settle(room, entry_bytes)
+
+    def windows() -> Iterator[Window]:
+        for window in lists.windows(room, entry_bytes):
+            place = lists.place(window.first)
+            yield replace(window, values=kept.read(place, place + window.num_entries))
+
+    if not lists.fit:
+        return Edges(windows, kept.num_neighbours, True)
+    whole = list(windows())
+    return Edges(lambda: iter(whole), kept.num_neighbours, True)
