@@ -7,6 +7,7 @@ import pytest
 
 from penstock.engine.result import Result
 from penstock.interfaces.cli._views import (
+    clusters,
     communities,
     components,
     counts,
@@ -50,6 +51,18 @@ def test_components(ids, kind):
     assert shown.top == [(ids[1], 3)]
     assert shown.summary == {"components": 2, "largest": 3}
     assert "75.0% of all" in shown.text
+
+
+@pytest.mark.parametrize("ids", [[1, 5, 7, 9, 11], ["a", "b", "c", "d", "e"]])
+def test_clusters(ids):
+    heads = [7, 7, 9] if ids[0] == 1 else [2, 2, 3]
+    stats = {"clusters": 2, "cores": 2, "borders": 1, "hubs": 1, "outliers": 1}
+    roles = np.array([1, 3, 0, 0, 2], np.uint8)
+    values = np.array([heads[0], -2, heads[1], heads[2], -1])
+    shown = clusters(Result.table("cluster", ids, values, columns={"role": roles}, stats=stats), 5)
+    assert shown.summary == stats
+    assert shown.top == [(ids[2], 2), (ids[3], 1)]
+    assert "2 clusters, 2 cores, 1 borders, 1 hubs, 1 outliers" in shown.text
 
 
 def test_a_community_may_have_the_name_of_a_vertex_that_left_it():
