@@ -124,12 +124,17 @@ def test_samples_are_the_same_for_a_seed_however_the_graph_is_stored():
     np.testing.assert_array_equal(everything.values, ps.betweenness(one).values)
 
 
+def without_the_path(n, m):
+    """Edges without the long path, which would be a page for each level."""
+    src, dst = edges(n, m)
+    short = (src < n) & (dst < n)
+    return src[short], dst[short]
+
+
 @pytest.mark.parametrize("weight", [False, True])
 @pytest.mark.parametrize("kind", COMMON_KINDS.values(), ids=COMMON_KINDS)
 def test_every_way_gives_the_same(kind, weight, tmp_path, monkeypatch):
-    src, dst = edges()
-    short = (src < 6000) & (dst < 6000)  # without the long path: it would be a page for each level
-    src, dst = src[short], dst[short]
+    src, dst = without_the_path(6000, 12000)
     weights = np.random.default_rng(3).integers(1, 9, len(src))
     graph = build(tmp_path / "g", (src, dst, weights), num_vertices=6100, **kind)
     chosen = [7, 100]
@@ -156,7 +161,7 @@ def test_edges_of_a_stream_are_verified(tmp_path):
 
 def test_within_a_budget_that_the_topology_exceeds(tmp_path, monkeypatch):
     monkeypatch.setattr("penstock.config.MIN_BUDGET_BYTES", 1)
-    graph = build(tmp_path / "g", edges(50_000, 400_000), directed=False)
+    graph = build(tmp_path / "g", without_the_path(50_000, 400_000), directed=False)
     enough = 57 * graph.num_vertices + 2_600_000
     found = ps.betweenness(graph, k=2, memory=enough)
     assert not found.stats["resident"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -34,20 +35,39 @@ def graph(request, tmp_path_factory):
     )
 
 
+@contextmanager
+def asking_always():
+    """Within, both ways are taken even on small graphs: lists cost little, vertices are asked."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_direction, "SMALL_EDGES", 0)
+        patch.setattr(_direction, "FEW_LISTS", 0)
+        patch.setattr(_direction, "READ_COST", 1)
+        yield
+
+
 @pytest.fixture
-def _asks_always(monkeypatch):
-    """Both ways are taken even on small graphs: lists cost little, and vertices are asked."""
-    monkeypatch.setattr(_direction, "SMALL_EDGES", 0)
-    monkeypatch.setattr(_direction, "FEW_LISTS", 0)
-    monkeypatch.setattr(_direction, "READ_COST", 1)
+def _asks_always():
+    with asking_always():
+        yield
+
+
+SEVERAL = {"source": [7, 4, 6050, 6200, 3], "depth_limit": 20}
+
+
+@pytest.fixture(scope="module")
+def in_memory(graph):
+    """What there is to find, from one source and from several."""
+    with asking_always():
+        whole = ps.bfs(graph, 7)
+        assert whole.stats["resident"]
+        verify(graph, whole)
+        return whole, ps.bfs(graph, **SEVERAL)
 
 
 @pytest.mark.usefixtures("_asks_always")
 @pytest.mark.parametrize(("k", "threads"), [(0, 3), (1, 1), (3, 3), (1000, 1)])
-def test_the_same_as_in_memory(graph, k, threads):
-    whole = ps.bfs(graph, 7)
-    assert whole.stats["resident"]
-    verify(graph, whole)
+def test_the_same_as_in_memory(graph, in_memory, k, threads):
+    whole, one = in_memory
     found = ps.bfs(graph, 7, resident_edges=k, threads=threads)
     assert found.stats["head_edges"] == k
     assert not found.stats["resident"]
@@ -55,8 +75,7 @@ def test_the_same_as_in_memory(graph, k, threads):
     np.testing.assert_array_equal(found.parents, whole.parents)
     if not any(row["lists_read"] for row in found.iterations):
         assert found.stats["reads"] == 0
-    several = {"source": [7, 4, 6050, 6200, 3], "depth_limit": 20}
-    one, other = ps.bfs(graph, **several), ps.bfs(graph, **several, resident_edges=k)
+    other = ps.bfs(graph, **SEVERAL, resident_edges=k)
     np.testing.assert_array_equal(other.values, one.values)
     np.testing.assert_array_equal(other.parents, one.parents)
     graph.kept.clear()
@@ -64,12 +83,12 @@ def test_the_same_as_in_memory(graph, k, threads):
 
 @pytest.mark.usefixtures("_asks_always")
 @pytest.mark.parametrize(("dense", "long"), [(0, 0), (0, 1 << 40), (1 << 40, 0)])
-def test_long_reads_and_short_ones_and_whole_pages(graph, dense, long, monkeypatch):
+def test_long_reads_and_short_ones_and_whole_pages(graph, in_memory, dense, long, monkeypatch):
     monkeypatch.setattr(tiers, "DENSE", dense)
     monkeypatch.setattr(tiers, "LONG_EDGES", long)
     monkeypatch.setattr(tiers, "MANY_LISTS", long)
-    whole, found = ps.bfs(graph, 7), ps.bfs(graph, 7, resident_edges=1)
-    np.testing.assert_array_equal(found.parents, whole.parents)
+    found = ps.bfs(graph, 7, resident_edges=1)
+    np.testing.assert_array_equal(found.parents, in_memory[0].parents)
 
 
 @pytest.mark.usefixtures("_asks_always")

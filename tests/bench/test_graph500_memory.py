@@ -47,8 +47,12 @@ def test_a_small_budget_is_kept(tmp_path):
         return json.loads(done.stdout)
 
     small = ("--scale", "17", "--memory", "24MB")
-    run(*small)  # may compile kernels, which takes memory too
     data, tiny = run(*small), run("--scale", "6")
+    # Without a bound it takes 190 MB more than the tiny one.
+    most = tiny["peak_memory"] + 24_000_000 + 40_000_000
+    if data["peak_memory"] > most:
+        data = run(*small)  # the first may have compiled kernels, which takes memory too
+    assert data["peak_memory"] <= most
     assert data["validated"]
     for kernel in ("bfs", "sssp"):
         (row,) = data["searches"][kernel]
@@ -56,5 +60,3 @@ def test_a_small_budget_is_kept(tmp_path):
         assert (row["head_edges"] is None) == (row["topology"] == "streamed")
         assert row["bytes_read"] > 0
         assert tiny["searches"][kernel][0]["topology"] == "resident"
-    # Without a bound it takes 190 MB more than the tiny one.
-    assert data["peak_memory"] <= tiny["peak_memory"] + 24_000_000 + 40_000_000

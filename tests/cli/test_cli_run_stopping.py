@@ -53,8 +53,8 @@ def test_a_signal_leaves_a_checkpoint(cli, web, tmp_path, signum, code):
     assert not folder.exists()
 
 
-@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_without_a_checkpoint_a_signal_ends_it(cli, web, tmp_path, monkeypatch, signum, code):
+def signalled_in_step_3(monkeypatch, signum):
+    """From now on a run is sent a signal in its third step; the list is of the steps begun."""
     begun = []
     step = Engine.step
 
@@ -65,6 +65,12 @@ def test_without_a_checkpoint_a_signal_ends_it(cli, web, tmp_path, monkeypatch, 
         return step(engine, **facts)
 
     monkeypatch.setattr(Engine, "step", interrupted_step)
+    return begun
+
+
+@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_without_a_checkpoint_a_signal_ends_it(cli, web, tmp_path, monkeypatch, signum, code):
+    begun = signalled_in_step_3(monkeypatch, signum)
     shown = cli("run", "pagerank", web, *ENDLESS, "--out", tmp_path / "out.csv")
     assert (shown.code, shown.out, len(begun)) == (code, "", 3)
     assert "nothing unfinished was left behind" in shown.error
@@ -90,10 +96,12 @@ def test_resume_without_a_checkpoint_starts_anew(cli, web):
     assert os.listdir(web.parent) == ["web.penstock"]
 
 
-def test_a_checkpoint_of_another_run_is_refused(cli, web, tmp_path):
+def test_a_checkpoint_of_another_run_is_refused(cli, web, tmp_path, monkeypatch):
     folder = tmp_path / "saved"
-    child = start(web, "--checkpoint", folder, "--checkpoint-every", 50)
-    stop_when(child, (folder / "state.checkpoint").exists, signal.SIGINT)
+    with monkeypatch.context() as patch:
+        signalled_in_step_3(patch, signal.SIGINT)
+        assert cli("run", "pagerank", web, *ENDLESS, "--checkpoint", folder).code == 130
+    assert (folder / "state.checkpoint").exists()
     shown = cli("run", "pagerank", web, "--alpha", 0.5, "--checkpoint", folder, "--resume")
     assert shown.code == 2
     assert "alpha" in shown.error

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -187,7 +188,7 @@ def values(graph: Graph, program: Program, **given: Any) -> Any:
     return outcome.values[next(iter(program.state))]
 
 
-# What they must come to, by NumPy
+# What they must come to, by NumPy: once for each graph, not to be changed
 
 
 def arcs(graph: Graph, *columns: str) -> tuple[Any, ...]:
@@ -202,6 +203,7 @@ def arcs(graph: Graph, *columns: str) -> tuple[Any, ...]:
     return (np.concatenate([src, dst[twice]]), np.concatenate([dst, src[twice]]), *more)
 
 
+@cache
 def ranks(graph: Graph, iterations: int) -> Any:
     """What the rank program computes."""
     src, dst = arcs(graph)
@@ -216,6 +218,7 @@ def ranks(graph: Graph, iterations: int) -> Any:
     return rank
 
 
+@cache
 def labels(graph: Graph) -> Any:
     """What the label program computes."""
     src, dst = arcs(graph)
@@ -228,6 +231,7 @@ def labels(graph: Graph) -> Any:
         label = new
 
 
+@cache
 def distances(graph: Graph, source: int) -> Any:
     """What the path program computes; ``source`` is the index of an id."""
     src, dst, weight = arcs(graph, "weight")

@@ -19,14 +19,14 @@ from penstock.ingest.build import build
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=_SLOW)
+@settings(max_examples=150, deadline=None, suppress_health_check=_SLOW)
 @given(st.data(), inputs(), st.sampled_from([1, 3, 1000]))
 def test_in_memory(data: st.DataObject, rows: Input, chunk_rows: int) -> None:
     options = data.draw(rules(rows))
     check_graph(build(rows.source(chunk_rows), None, options), rows, options)
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=_SLOW)
+@settings(max_examples=150, deadline=None, suppress_health_check=_SLOW)
 @given(st.data(), inputs(), st.sampled_from([1, 4, 1000]), squeezes)
 def test_on_disk(data: st.DataObject, rows: Input, chunk_rows: int, limits: Squeeze) -> None:
     with tempfile.TemporaryDirectory() as folder, squeezed(limits):
@@ -45,7 +45,7 @@ def test_on_disk(data: st.DataObject, rows: Input, chunk_rows: int, limits: Sque
         assert len(list(stripe.iterdir())) == len(options.stripes)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=_SLOW)
+@settings(max_examples=60, deadline=None, suppress_health_check=_SLOW)
 @given(st.data(), inputs())
 def test_public_functions(data: st.DataObject, rows: Input) -> None:
     """The same through ``from_edges`` and ``build``, from arrays of any width."""

@@ -17,7 +17,7 @@ from penstock.store.page import LARGE, SMALL, TAIL_BYTES, PageHeader
 from penstock.store.slotted import ADDRESSINGS
 from penstock.types import COLUMN_DTYPES, Adjacency
 
-THOROUGH = settings(max_examples=150, deadline=None)
+THOROUGH = settings(max_examples=100, deadline=None)
 BANDS = [(2,), (3,), (4,), (2, 3), (2, 3, 4)]
 GUARD = 40
 UNTOUCHED = 0xA5A5A5A5
@@ -259,7 +259,7 @@ def test_damaged_records_are_refused(case, data):
         decode_into(make_layout(spec, firsts), page, header)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(packed(), st.data())
 def test_whatever_a_page_says_nothing_is_written_elsewhere(case, data):
     spec, pages, firsts = case

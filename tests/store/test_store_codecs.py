@@ -22,7 +22,7 @@ from penstock.store.page import HEADER_BYTES, LARGE, SMALL, TAIL_BYTES, PageHead
 from penstock.store.slotted import ADDRESSINGS, check_addressable, edge_bytes, place
 from penstock.types import COLUMN_DTYPES, Adjacency
 
-THOROUGH = settings(max_examples=200, deadline=None)
+THOROUGH = settings(max_examples=120, deadline=None)
 BANDS = [(2,), (3,), (4,), (2, 3), (2, 3, 4)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +90,9 @@ def edges_of(stream: int, piece: Piece) -> list[Edge]:
     return found
 
 
+@lru_cache(maxsize=16)
 def all_edges(graph: Graph, direction: Any = "out", columns: tuple[str, ...] = ()) -> list[Edge]:
-    """Every edge of a direction in order, by the store's own decoder."""
+    """Every edge of a direction in order, by the store's own decoder; not to be changed."""
     found: list[Edge] = []
     for part in graph.iter_adjacency(direction):
         owners = np.repeat(np.arange(len(part.degrees)) + part.first_vid, part.degrees)

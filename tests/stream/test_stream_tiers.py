@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,9 @@ class Tiered:
         return found
 
 
+@cache
 def lists_of(graph: Graph) -> dict[int, list[int]]:
+    """The lists of a graph that stays; not to be changed."""
     lists: dict[int, list[int]] = {v: [] for v in range(graph.num_vertices)}
     for v, u, _ in all_edges(graph):
         lists[v].append(u)
