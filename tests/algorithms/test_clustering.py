@@ -75,7 +75,7 @@ def test_every_way_gives_the_same(directed, kind, tmp_path, monkeypatch):
     monkeypatch.setattr(_triangles, "_whole_bytes", lambda *args: 50_000)
     for way in WAYS:
         found = clustering(graph, **way)
-        assert len(found.iterations) > 10
+        assert len(found.iterations) > 6
         np.testing.assert_array_equal(found.values, first.values)
         assert found.stats["average"] == first.stats["average"]
 

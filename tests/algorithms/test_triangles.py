@@ -73,7 +73,7 @@ def test_every_way_gives_the_same(kind, tmp_path, monkeypatch):
     for way in WAYS:
         found = triangles(graph, **way)
         assert modes(found).count("inner") > 2
-        assert modes(found).count("outer") > 10
+        assert modes(found).count("outer") >= 2
         np.testing.assert_array_equal(found.values, first.values)
 
 
@@ -177,7 +177,7 @@ def test_a_small_budget(tmp_path):
 def test_a_list_that_has_no_room(monkeypatch):
     spokes = np.arange(2000)
     graph = ps.from_edges(np.full(2000, 2000), spokes, directed=False, vertex_order="none")
-    windows(monkeypatch, 10_000)
+    windows(monkeypatch, 5_000)
     with pytest.raises(BudgetError, match=r"longest of which takes 16\.0 kB.*would do"):
         triangles(graph)
 

@@ -1,6 +1,7 @@
 """The kernels of counting triangles: see :mod:`penstock.algorithms._triangles`.
 
-A window comes as four arguments: its first vertex, offsets, entries and values. What is counted for
+A window comes as four arguments: its first vertex, offsets, entries and values; so may lists of a
+page that have later neighbours as well, behind the others. What is counted for
 each entry of the list of v, ``found``, is the threads' own until the list is done. An entry's place
 in the list is found from the bits that mark it: for each word of ``marks`` it is known how many
 entries come before it, ``ranks``.
@@ -244,6 +245,9 @@ def through_lists(  # type: ignore[no-untyped-def]
             break
         for i in range(begin, min(begin + np.uint64(CLAIM), length)):
             low, high = np.uint64(offsets[i]), np.uint64(offsets[i + one])
+            v = np.uint64(first) + i
+            if low < high and np.uint64(entries[high - one]) >= v:
+                high = _place(entries, low, high, v)
             edge = max(_place(entries, low, high, np.uint64(low_u)), low + one)
             if edge >= high or np.uint64(entries[edge]) >= end2:
                 continue
@@ -278,7 +282,7 @@ def through_lists(  # type: ignore[no-untyped-def]
                 edge += one
             _finish(entries, values, low, high, found, tally, mode, marks)
             if mode != OF_EDGES:
-                atomic_add(tally, np.uint64(first) + i, mine << np.int64(mode == OF_VERTICES))
+                atomic_add(tally, v, mine << np.int64(mode == OF_VERTICES))
 
 
 @kernel

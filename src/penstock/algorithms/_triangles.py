@@ -47,14 +47,17 @@ from penstock.engine.windows import (
 )
 from penstock.errors import BudgetError
 from penstock.store.graph import Graph
+from penstock.stream.lists import Piece
 from penstock.types import I64, U16, U32, U64, Array
 
 #: Vertices that have rows of bits, at most, and the share of the room that these get if not all
 #: lists fit.
 HUBS = 1 << 14
-ROW_SHARE = 1 / 4
+ROW_SHARE = 3 / 4
 #: Of so many bits of the rows before the diagonal, at least one is set; else rows are no gain.
 SPARSE = 64
+#: Of lists that have no values.
+_NO_VALUES: U32 = np.empty(0, np.uint32)
 #: Threads that a cost counts with before it is known how many there are.
 USUAL_THREADS = 2
 
@@ -110,13 +113,12 @@ def row_bytes(hubs: int, mode: int, entries: int = 0) -> int:
     return 10 * words + 8 * (hubs + 1) + 4 * entries
 
 
-def open_with_room(task: Task, wanted: Wanted) -> tuple[Engine, int]:
-    """An engine, and the bytes for windows: all lists if they fit, or else what is left if the
-    topology streams.
+def open_with_room(task: Task, wanted: Wanted, more: int = 0) -> tuple[Engine, int]:
+    """An engine, and the bytes for windows: all lists if they fit, and so many bytes more; or else
+    what is left if the topology streams.
     """
     graph, threads = task.graph, task.options.threads
-    if task.options.streams is None:
-        # Lists are not looked at while windows are filled: more streams would only take room.
+    if task.options.streams is None:  # more than threads would only take room
         for streams in (threads, 1):
             task.options = replace(task.options, streams=streams)
             with suppress(BudgetError):
@@ -127,7 +129,7 @@ def open_with_room(task: Task, wanted: Wanted) -> tuple[Engine, int]:
     if plan.resident:
         stored = dict.fromkeys(graph.stored(each) for each in directions_of(graph))
         held -= sum(list_bytes(graph, each, ()).resident_bytes for each in stored)
-    room = max(min(_whole_bytes(graph, wanted), task.options.memory - held), 0)
+    room = max(min(_whole_bytes(graph, wanted) + more, task.options.memory - held), 0)
     return task.open(wanted.cost(graph, threads, room)), room
 
 
@@ -224,10 +226,14 @@ class Counting:
             def after(last: int) -> None:
                 nonlocal step
                 step += 1
-                pairs.add_room(self._finish(rows))
+                pairs.room += self._finish(rows)
                 recovery.after(step, arrays, {"vertices": last, "hubs": rows.hubs})
 
-            pairs.run(first, visit, after)
+            def passing(inner: Window, stream: int, piece: Piece) -> None:
+                self._pass(inner, rows, stream, piece)
+
+            by_vertices = wanted.mode == kernels.OF_VERTICES
+            pairs.run(first, visit, after, passing if by_vertices else None)
             self._finish(rows)
         if wanted.mode == kernels.OF_VERTICES:
             engine.each(kernels.halve, self.counts)
@@ -314,19 +320,29 @@ class Counting:
         """Triangles with the last vertex in one window and the middle one in another, or, while
         there are rows, a hub.
         """
-        mode, longest = self.wanted.mode, self.lists.longest
         begins = max(rows.hubs - outer.first, 0)
-        if rows.words:
-            self.engine.together(
-                kernels.through_rows, *outer.arrays(), begins, rows.hubs, rows.words, rows.bits,
-                rows.ranks, rows.offsets, rows.values, longest, self.counts, mode,
-            )  # fmt: skip
-        self.engine.together(
-            kernels.through_lists, *outer.arrays(), begins, *inner.arrays(),
-            max(inner.first, rows.hubs), self.lists.num_vertices, longest, self.counts, mode,
-        )  # fmt: skip
+        for kernel, args in self._kernels(inner, rows):
+            self.engine.together(kernel, *outer.arrays(), begins, *args)
         if self.wanted.degrees and outer is inner:
             self._add_degrees(inner)
+
+    def _pass(self, inner: Window, rows: Rows, stream: int, piece: Piece) -> None:
+        """The same with the last vertex in a page that passes by."""
+        first, offsets = piece.block.first, piece.block.offsets[: piece.end - piece.block.first + 1]
+        lists = np.uint64(first), offsets, piece.block.neighbours, _NO_VALUES, piece.begin - first
+        for kernel, args in self._kernels(inner, rows):
+            claims: I64 = np.zeros(1, np.int64)
+            with self.engine.metrics.timed("kernel", stream, piece.page):
+                kernel(claims, *lists, *args)
+
+    def _kernels(self, inner: Window, rows: Rows) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+        """What to call with some lists, and what with besides."""
+        common = self.lists.longest, self.counts, self.wanted.mode
+        if rows.words:
+            held = rows.bits, rows.ranks, rows.offsets, rows.values
+            yield kernels.through_rows, (rows.hubs, rows.words, *held, *common)
+        least = max(inner.first, rows.hubs)
+        yield kernels.through_lists, (*inner.arrays(), least, self.lists.num_vertices, *common)
 
     def _add_degrees(self, window: Window) -> None:
         self.engine.each(

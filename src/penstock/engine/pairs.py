@@ -4,7 +4,8 @@ This is what needs the neighbours of neighbours: for each entry u of the list of
 at hand. An *inner* window takes most of the room, small *outer* ones go over all later vertices
 (an entry of a list is before its vertex, so u is never in a later window than v), and over the
 inner window itself. Outer windows leave out the strips that have no entry in the inner one. If all
-lists fit memory they are one window, which is paired with itself. Nothing is written to disk.
+lists fit memory they are one window, which is paired with itself. Where lists can be used as they
+are stored, their pages pass by the inner window one by one. Nothing is written to disk.
 
 Block nested loops read every page once for each inner window; here it is about half of them.
 """
@@ -13,15 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from penstock.engine.windows import EarlierLists, Window, directions_of
+from penstock.stream.lists import Piece
 from penstock.types import U8, Array
 
 #: The share of the room for windows that the outer one gets.
 OUTER_SHARE = 1 / 8
+#: Bytes of an outer window that takes none.
+NO_LIMIT = 1 << 62
 
 
 class EdgeColumn(Protocol):
@@ -44,7 +49,7 @@ class EdgeColumn(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rooms:
-    """Bytes of the two windows of a pair; all lists in one if there is no outer one."""
+    """Bytes of the two windows of a pair."""
 
     inner: int
     outer: int
@@ -97,7 +102,6 @@ class Pairs:
         self.whole = lists.fit or lists.reach(0, room, entry_bytes) == lists.num_vertices
         #: Bytes for windows.
         self.room = room
-        self.rooms = self._share()
         if not self.engine.is_resident():
             graph = self.engine.graph
             pages = sum(
@@ -108,29 +112,34 @@ class Pairs:
                 pages, room, graph.catalog.page_bytes
             )
 
-    def _share(self) -> Rooms:
-        longest = self.lists.longest_bytes(self.entry_bytes)
-        return Rooms(self.room, 0) if self.whole else share_room(self.room, longest)
-
-    def add_room(self, more: int) -> None:
-        """Let the windows from the next inner one on have more room."""
-        self.room += more
-        self.rooms = self._share()
-
     def run(
-        self, first: int, visit: Callable[[Window, Window], Any], after: Callable[[int], None]
+        self,
+        first: int,
+        visit: Callable[[Window, Window], Any],
+        after: Callable[[int], None],
+        passing: Callable[[Window, int, Piece], Any] | None = None,
     ) -> None:
         """``visit(outer, inner)`` for all pairs with an inner window from a vertex on, which is
         first paired with itself; ``after`` each inner window, with the vertex that comes next.
+
+        ``passing(inner, stream, piece)``: what serves instead of an outer window, if lists can pass
+        by as they are in their pages. Then the inner window has all of the room, and pages are
+        read while others are worked on.
         """
         lists, engine = self.lists, self.engine
+        if passing is not None and not lists.can_pass_by():
+            passing = None
         while first < lists.num_vertices:
-            last = lists.reach(first, self.rooms.inner, self.entry_bytes)
+            rooms = self._rooms(passing)
+            last = lists.reach(first, rooms.inner, self.entry_bytes)
             with engine.step(mode="inner", vertices=last - first):
                 inner = self.open(first, last)
                 visit(inner, inner)
-            for begin, end in self._outer(first, last):
+            for begin, end in self._outer(first, last, rooms):
                 with engine.step(mode="outer", vertices=end - begin):
+                    if passing is not None:
+                        lists.pass_by(begin, end, partial(passing, inner))
+                        continue
                     outer = self.open(begin, end)
                     visit(outer, inner)
                     self.close(outer)
@@ -140,12 +149,18 @@ class Pairs:
             first = last
             after(first)
 
-    def _outer(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+    def _rooms(self, passing: object) -> Rooms:
+        if self.whole or passing is not None:
+            return Rooms(self.room, NO_LIMIT)
+        return share_room(self.room, self.lists.longest_bytes(self.entry_bytes))
+
+    def _outer(self, first: int, last: int, rooms: Rooms) -> Iterator[tuple[int, int]]:
+        """The ranges of vertices that are paired with those of an inner window."""
         lists = self.lists
         for begin, end in outer_ranges(lists.meets, lists.shift, first, last, lists.num_vertices):
             at = begin
             while at < end:
-                stop = lists.reach(at, self.rooms.outer, self.entry_bytes, end)
+                stop = lists.reach(at, rooms.outer, self.entry_bytes, end)
                 yield at, stop
                 at = stop
 

@@ -12,7 +12,7 @@ is a range of vertices, all strips of the same length.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,9 @@ MARGIN = 4
 MOST_STRIPS = 1024
 #: Vertices whose sizes are looked at together.
 PART = 1 << 16
+
+
+Passing = Callable[[int, Piece], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,16 @@ class EarlierLists:
 
     def load(self, first: int, last: int) -> Window:
         """The lists of some vertices."""
+        raise NotImplementedError
+
+    def can_pass_by(self) -> bool:
+        """Whether a list, as it is stored, has its earlier neighbours in front, each once, and in
+        one page.
+        """
+        return False
+
+    def pass_by(self, first: int, last: int, work: Passing) -> None:
+        """``work(stream, piece)`` for the lists of some vertices as they are in their pages."""
         raise NotImplementedError
 
     def _parts(self) -> Iterator[tuple[int, int]]:
@@ -271,22 +284,43 @@ class PageLists(EarlierLists):
         return Window(first, last, offsets, entries[:count], pairs[:count])
 
     def _scan(self, first: int, last: int, direction: Direction, *arrays: Array) -> None:
-        lists, start = self.engine.lists(direction), np.uint64(first)
+        start = np.uint64(first)
+
+        def work(stream: int, piece: Piece) -> None:
+            self.engine.timed_call(
+                stream, piece, kernels.take, piece.block, piece.begin, piece.end, start, *arrays,
+                self._in_order,
+            )  # fmt: skip
+
+        self._each_piece(first, last, direction, work)
+
+    def _each_piece(self, first: int, last: int, direction: Direction, work: Passing) -> None:
+        """Call ``work`` for what pages have of the lists of some vertices."""
+        lists = self.engine.lists(direction)
         firsts = lists.table["first_vid"]
         low = int(np.searchsorted(firsts, first))
         if low == len(firsts) or firsts[low] > first:
             low -= 1
-        pages = range(low, int(np.searchsorted(firsts, last)))
 
-        def work(stream: int, piece: Piece) -> None:
+        def some(stream: int, piece: Piece) -> None:
             begin, end = max(piece.begin, first), min(piece.end, last)
             if begin < end:
-                self.engine.timed_call(
-                    stream, piece, kernels.take, piece.block, begin, end, start, *arrays,
-                    self._in_order,
-                )  # fmt: skip
+                work(stream, piece._replace(begin=begin, end=end))
 
-        lists.scan(work, pages=pages)
+        lists.scan(some, pages=range(low, int(np.searchsorted(firsts, last))))
+
+    def can_pass_by(self) -> bool:
+        """See :meth:`EarlierLists.can_pass_by`."""
+        if not (self._in_order and is_simple(self.engine.graph)):
+            return False
+        table = self.engine.graph.page_table("out")
+        heads = table[np.flatnonzero(table["run"] == 1) - 1]  # of lists with several pages
+        vertices, rooms = heads["first_vid"].tolist(), heads["num_edges"].tolist()
+        return all(self.sizes(v, v + 1)[0] <= room for v, room in zip(vertices, rooms, strict=True))
+
+    def pass_by(self, first: int, last: int, work: Passing) -> None:
+        """See :meth:`EarlierLists.pass_by`."""
+        self._each_piece(first, last, "out", work)
 
 
 class KeptLists(EarlierLists):
