@@ -76,6 +76,8 @@ def workloads(graphs: Graphs) -> list[tuple[str, str, dict[str, Any]]]:
         ("cross_edges", "plain", {"a": set_a, "b": set_b}),
         ("core_number", "plain", {}),
         ("k_core", "plain", {}),
+        ("truss_number", "plain", {}),
+        ("k_truss", "plain", {}),
         ("pagerank", "plain", {"tol": 0, "max_iter": 10}),
         ("pagerank", "weighted", {"tol": 0, "max_iter": 10, "weight": True}),
         ("rwr", "plain", {"source": one, "tol": 0, "max_iter": 10}),

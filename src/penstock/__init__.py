@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from penstock.algorithms.induced_subgraph import induced_subgraph as induced_subgraph
     from penstock.algorithms.k_core import k_core as k_core
     from penstock.algorithms.k_hop import k_hop as k_hop
+    from penstock.algorithms.k_truss import k_truss as k_truss
     from penstock.algorithms.label_propagation import label_propagation as label_propagation
     from penstock.algorithms.minimum_spanning_forest import (
         minimum_spanning_forest as minimum_spanning_forest,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
         strongly_connected_components as strongly_connected_components,
     )
     from penstock.algorithms.triangles import triangles as triangles
+    from penstock.algorithms.truss_number import truss_number as truss_number
     from penstock.algorithms.two_hop import two_hop as two_hop
     from penstock.engine.result import Result as Result
     from penstock.engine.run import run as run
@@ -76,6 +78,7 @@ _ALGORITHMS = (
     "induced_subgraph",
     "k_core",
     "k_hop",
+    "k_truss",
     "label_propagation",
     "minimum_spanning_forest",
     "neural_network",
@@ -86,6 +89,7 @@ _ALGORITHMS = (
     "sssp",
     "strongly_connected_components",
     "triangles",
+    "truss_number",
     "two_hop",
 )
 # Where each public name lives. They are imported when first used: `import penstock` is light.
@@ -108,9 +112,10 @@ __all__ = [
     "Graph", "PenstockError", "Program", "Result", "betweenness", "bfs", "build", "circuit",
     "closeness", "clustering", "color", "connected_components", "core_number", "cross_edges",
     "degree_distribution", "edge_betweenness", "edge_vertex", "egonet", "export", "from_edges",
-    "generate", "gimv", "heat", "induced_subgraph", "k_core", "k_hop", "label_propagation",
-    "minimum_spanning_forest", "neural_network", "open", "pagerank", "radius", "run", "rwr",
-    "scan", "sssp", "strongly_connected_components", "triangles", "two_hop",
+    "generate", "gimv", "heat", "induced_subgraph", "k_core", "k_hop", "k_truss",
+    "label_propagation", "minimum_spanning_forest", "neural_network", "open", "pagerank", "radius",
+    "run", "rwr", "scan", "sssp", "strongly_connected_components", "triangles", "truss_number",
+    "two_hop",
 ]  # fmt: skip
 
 

@@ -31,7 +31,7 @@ GROUPS = {
     ),
     "Components, cores and trees": (
         "connected_components", "strongly_connected_components", "core_number", "k_core",
-        "minimum_spanning_forest",
+        "truss_number", "k_truss", "minimum_spanning_forest",
     ),
     "Communities, triangles and colours": (
         "label_propagation", "triangles", "clustering", "scan", "color",
