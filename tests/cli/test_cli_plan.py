@@ -161,3 +161,98 @@ PLAN = {
 )
 def test_how_a_run_goes(more: dict[str, Any], text: str) -> None:
     assert _estimates.how({**PLAN, **more}) == text
+
+
+# Machines that are described
+
+GPUS = "gpu:2x12GiB,link=16GB/s,pages=6GB/s,edges=750M/s"
+
+
+def test_a_described_machine(cli: Cli, large: Path, measured: Measured) -> None:
+    found = cli("plan", "pagerank", large, "--tol", 0, "--max-iter", 7, "--device", GPUS)
+    assert found.code == 0, found.err
+    first, second, *lines = found.out.splitlines()
+    assert first.startswith(f"pagerank of {large}: ")
+    assert "nothing was run or measured on a GPU" in second
+    names = [line[2:15].strip() for line in lines if line]
+    assert names == [
+        *("machine", "graph", "pages", "passes", "values", "strategy", "on a device"),
+        *("in the host", "kept", "parts", "time"),
+    ]
+    assert "2 GPUs of 12.9 GB" in found.out
+    assert measured.times == 0
+
+
+def test_a_described_machine_as_json(cli: Cli, large: Path) -> None:
+    args = ("plan", "pagerank", large, "--tol", 0, "--max-iter", 7, "--json", "--device", GPUS)
+    found = cli(*args, "--storage", "ssd:2x2.5GB/s,buffer=20%").data
+    import penstock as ps
+
+    graph = ps.open(large)
+    assert (found["num_vertices"], found["num_edges"]) == (graph.num_vertices, graph.num_edges)
+    assert (found["passes"], found["wa_bytes"]) == (7, 4 * graph.num_vertices)
+    pages = found["pages"]
+    assert (pages["p"], pages["q"], pages["page_bytes"]) == (2, 2, 1 << 20)
+    assert pages["bytes"] == (pages["small"] + pages["large"]) * pages["page_bytes"]
+    assert pages["bytes"] >= 4 * graph.num_edges + 12 * graph.num_vertices
+    assert found["machine"]["devices"]["count"] == 2
+    assert found["machine"]["storages"]["rate"] == 2.5e9
+    assert found["bytes_read"] == pages["bytes"]  # then all are on the devices
+    assert "nothing was run or measured" in found["model"]
+    assert cli(*args).data["bytes_read"] == 0
+
+
+def test_an_rmat_graph_that_is_not_there(cli: Cli) -> None:
+    found = cli("plan", "pagerank", "--rmat", 30, "--device", GPUS)
+    assert found.code == 0, found.err
+    assert found.out.startswith("pagerank of an R-MAT graph of scale 30\n")
+    assert "1,753 small and 0 large" in found.out
+    data = cli("plan", "pagerank", "--rmat", 30, "--device", GPUS, "--json").data
+    assert (data["rmat"], data["graph"], data["passes"]) == (30, None, 10)
+    assert data["seconds"] == pytest.approx(153, rel=0.25)
+
+
+def test_the_document_shows_what_is_printed(cli: Cli) -> None:
+    document = Path(__file__).resolve().parents[2] / "docs" / "devices.md"
+    printed = cli("plan", "pagerank", "--rmat", 30, "--device", GPUS).out
+    assert f"```text\n{printed}```" in document.read_text()
+
+
+def test_passes_and_pages_are_options(cli: Cli) -> None:
+    args = ("plan", "bfs", "--rmat", 20, "--device", "gpu:64MB,link=1GB/s", "--json")
+    found = cli(*args, "--passes", 2.5, "--page-size", "256KiB", "--physical-ids", "3,3").data
+    assert found["passes"] == 2.5
+    assert (found["pages"]["p"], found["pages"]["page_bytes"]) == (3, 256 << 10)
+    assert cli(*args, "--passes", 1, "--page-size", "256KiB").data["pages"]["q"] == 2
+
+
+def test_no_rate_of_kernels_is_said(cli: Cli) -> None:
+    found = cli("plan", "pagerank", "--rmat", 31, "--device", "gpu:6GB,link=6GB/s")
+    assert "kernels not counted: give edges=" in found.out
+    assert "2 parts of them one after the other" in found.out
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        (("pagerank",), 2, "expected GRAPH"),
+        (("pagerank", "--rmat", 9), 2, "rmat: is for a machine that is described; give --device"),
+        (("pagerank", "g", "--storage", "ssd:1GB/s"), 2, "give --device too"),
+        (("pagerank", "g", "--rmat", 9, "--device", GPUS), 2, "got both"),
+        (("pagerank", "--rmat", 9, "--device", "gpu:1GB"), 2, "expected link=RATE"),
+        (("pagerank", "--rmat", 99, "--device", GPUS), 2, "from 1 to 40, got 99"),
+        (("pagerank", "--rmat", 9, "--device", GPUS, "--max-iter", 3), 2, "--max-iter"),
+        (("pagerank", "--rmat", 9, "--device", GPUS, "--passes", 0), 2, "more than 0"),
+        (("pagerank", "--rmat", 9, "--device", GPUS, "--physical-ids", "2,4"), 2, "--page-size"),
+        (("pagerank", "--rmat", 9, "--device", GPUS, "--storage", "ssd"), 2, "storage: expected"),
+        (("bfs", "--rmat", 9, "--device", GPUS), 2, "give --passes N"),
+        (("triangles", "--rmat", 9, "--device", GPUS), 2, "got triangles"),
+        (("pagerank", "--rmat", 9, "--device", "gpu:9kB,link=1GB/s"), 3, "9.0 kB is not enough"),
+        (("pagerank", "--rmat", 9, "--device", GPUS, "--cache-pages", 0), 2, "cache-pages: is for"),
+        (("pagerank", "--rmat", 9, "--device", GPUS, "--no-load"), 2, "no-load: is for runs on"),
+    ],
+)
+def test_mistakes_with_machines(cli: Cli, args: tuple[object, ...], code: int, said: str) -> None:
+    found = cli("plan", *args)
+    assert found.code == code
+    assert said in found.error
