@@ -8,7 +8,7 @@ counts do not depend on the number of threads.
 
 Trade-off: on top of the lists that are looked at, 8 bytes a vertex. What does not fit memory as one
 window of lists takes more passes instead, half as many again as windows. ``stats`` of a streamed
-run has ``nested_loop_pages``, what block nested loops would read in the same room.
+run has ``nested_loop_pages``, what block nested loops would read with all memory for pages.
 
 State: the counts (int64), doubled while they grow; sizes of lists (uint32), which are in a file if
 not all lists fit memory.

@@ -76,11 +76,11 @@ def outer_ranges(meets: U8, shift: int, first: int, last: int, end: int) -> list
     ]
 
 
-def nested_loop_pages(pages: int, room: int, page_bytes: int) -> int:
-    """Pages that block nested loops read with so much room: all once, and all once more for each
-    part of them that fits beside one other.
+def nested_loop_pages(pages: int, memory: int, page_bytes: int) -> int:
+    """Pages that block nested loops read if all of the memory is for pages: all once, and all once
+    more for each part of them that fits beside one other.
     """
-    part = max(room // page_bytes - 1, 1)
+    part = max(memory // page_bytes - 1, 1)
     return pages + -(-pages // part) * pages
 
 
@@ -109,7 +109,7 @@ class Pairs:
                 for each in directions_of(graph)
             )
             self.engine.facts["nested_loop_pages"] = nested_loop_pages(
-                pages, room, graph.catalog.page_bytes
+                pages, self.engine.options.memory, graph.catalog.page_bytes
             )
 
     def run(
