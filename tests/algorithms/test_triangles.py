@@ -116,6 +116,24 @@ def test_rows_of_bits(order, monkeypatch):
     assert whole.values.tolist() == [expected[v] for v in range(700)]
 
 
+@pytest.mark.parametrize("load", [True, False], ids=["in memory", "streamed"])
+def test_neighbours_that_are_all_hubs(load, tmp_path, monkeypatch):
+    # A clique of the first vertices, and others with neighbours only there: the windows of these do
+    # not meet, but all of them have triangles with hubs.
+    clique, n, rng = 300, 3300, np.random.default_rng(8)
+    near = np.array([rng.choice(clique, 8, replace=False) for _ in range(clique, n)])
+    pairs = np.array([(a, b) for a in range(clique) for b in range(a)])
+    src = np.concatenate([np.repeat(np.arange(clique, n), 8), pairs[:, 0]])
+    dst = np.concatenate([near.ravel(), pairs[:, 1]])
+    graph = build(tmp_path / "g", (src, dst), directed=False, vertex_order="none")
+    windows(monkeypatch, 200_000)
+    found = triangles(graph, load=load)
+    assert modes(found).count("inner") > 1
+    assert found.iterations[1]["vertices"] > clique
+    assert found.stats["total"] == clique * (clique - 1) * (clique - 2) // 6 + (n - clique) * 28
+    verify(graph, found)
+
+
 def test_ids_of_the_user():
     graph = ps.from_edges(["b", "d", "e", "d"], ["d", "e", "b", "a"])
     found = triangles(graph)

@@ -233,7 +233,9 @@ class Counting:
                 self._pass(inner, rows, stream, piece)
 
             by_vertices = wanted.mode == kernels.OF_VERTICES
-            pairs.run(first, visit, after, passing if by_vertices else None)
+            # While there are rows, the lists of hubs are at hand besides the inner window.
+            by_pages = passing if by_vertices else None
+            pairs.run(first, visit, after, by_pages, before=saved is None)
             self._finish(rows)
         if wanted.mode == kernels.OF_VERTICES:
             engine.each(kernels.halve, self.counts)

@@ -118,9 +118,12 @@ class Pairs:
         visit: Callable[[Window, Window], Any],
         after: Callable[[int], None],
         passing: Callable[[Window, int, Piece], Any] | None = None,
+        *,
+        before: bool = False,
     ) -> None:
         """``visit(outer, inner)`` for all pairs with an inner window from a vertex on, which is
         first paired with itself; ``after`` each inner window, with the vertex that comes next.
+        ``before``: the first inner window stands for all vertices before it too.
 
         ``passing(inner, stream, piece)``: what serves instead of an outer window, if lists can pass
         by as they are in their pages. Then the inner window has all of the room, and pages are
@@ -129,13 +132,14 @@ class Pairs:
         lists, engine = self.lists, self.engine
         if passing is not None and not lists.can_pass_by():
             passing = None
+        least = 0 if before else first
         while first < lists.num_vertices:
             rooms = self._rooms(passing)
             last = lists.reach(first, rooms.inner, self.entry_bytes)
             with engine.step(mode="inner", vertices=last - first):
                 inner = self.open(first, last)
                 visit(inner, inner)
-            for begin, end in self._outer(first, last, rooms):
+            for begin, end in self._outer(least, last, rooms):
                 with engine.step(mode="outer", vertices=end - begin):
                     if passing is not None:
                         lists.pass_by(begin, end, partial(passing, inner))
@@ -146,7 +150,7 @@ class Pairs:
                     del outer
             self.close(inner)
             del inner
-            first = last
+            first = least = last
             after(first)
 
     def _rooms(self, passing: object) -> Rooms:
