@@ -285,11 +285,32 @@ def test_duplicates_reverses_and_loops_do_no_harm(way, directed):
     assert trussness(found) == {(0, 1): 3, (0, 2): 3, (0, 3): 2, (1, 2): 3}
 
 
-@pytest.mark.parametrize("k", [2.5, "3"])
+@pytest.mark.parametrize("k", [2.5, "3", True])
 def test_a_k_that_is_no_number(k):
     graph = ps.from_edges([0, 1, 2], [1, 2, 0])
     with pytest.raises(OptionError, match=f"k: expected a whole number or None, got {k!r}"):
         k_truss(graph, k)
+
+
+@pytest.mark.parametrize("k", [5, 2**31 + 3, 2**32 + 3, 10**20])
+@pytest.mark.parametrize("load", [True, False], ids=["in memory", "streamed"])
+def test_a_k_that_is_too_large(k, load):
+    graph = ps.from_edges(*np.array(cliques(4)).T, directed=False)
+    found = ps.k_truss(graph, k, load=load)
+    assert len(found.ids) == len(found.edges.src) == 0
+
+
+def test_a_list_that_takes_most_of_the_room(tmp_path, monkeypatch):
+    # The lists are divided in halves when edges are dropped, and one of them has nearly all.
+    spokes = np.arange(3000)
+    src = np.concatenate([np.full(3000, 3000), [0, 1]])
+    graph = build(
+        tmp_path / "g", (src, np.append(spokes, [1, 2])), directed=False, vertex_order="none"
+    )
+    small_rooms(monkeypatch, 110_000)
+    found = ps.k_truss(graph, 3, load=False)
+    assert found.stats["rounds"] > 0
+    assert found.ids.tolist() == [0, 1, 2, 3000]
 
 
 def test_one_direction_is_not_enough(tmp_path):

@@ -252,6 +252,18 @@ def test_common_neighbours_of_every_edge(kind, tmp_path, monkeypatch):
                 assert count_edges(graph, patch, room, **way) == expected
 
 
+def test_one_window_whose_values_are_on_disk(monkeypatch):
+    # Loops count as room for edges, but are in no list: so the lists that seem not to fit do.
+    near = np.array([(a, b) for a in range(15) for b in range(a)])
+    loops = np.repeat(np.arange(15, 2900), 2).reshape(-1, 2)
+    src, dst = np.concatenate([near, loops]).T
+    graph = ps.from_edges(src, dst, directed=False, num_vertices=2900)
+    room = windows_module.lists_bytes(graph, 8) - 2000
+    found = count_edges(graph, monkeypatch, room)
+    assert len(found) == 15 * 14 // 2
+    assert set(found.values()) == {13}
+
+
 def test_common_neighbours_of_a_graph_without_edges(monkeypatch):
     for n in (0, 1, 5):
         graph = ps.from_edges([], [], directed=False, num_vertices=n)

@@ -49,13 +49,17 @@ def open_edges(engine: Engine, room: int, home: Home | None) -> Edges:
     if home is None:
         return _count(engine, room, None)
     held, key = engine.graph.kept, ("edges with common neighbours", (str(home.folder),))
-    stays = engine.is_resident() and room >= lists_bytes(engine.graph, WANTED.entry_bytes)
-    if stays and key in held:
+    fits = room >= lists_bytes(engine.graph, WANTED.entry_bytes)
+    stays = engine.is_resident() and fits
+    there = held.get(key) if stays else None
+    if there is not None:
         engine.budget.take(room, ROOM)
-        *arrays, num_neighbours = held[key]
+        *arrays, num_neighbours = there
         only = Window(0, engine.num_vertices, *arrays)
         return Edges(lambda: iter([only]), num_neighbours, True)
     kept = home.find()
+    if kept is None and home.folder is None and not fits:  # no room to keep them in memory
+        return _count(engine, room, None)
     edges = _count(engine, room, home) if kept is None else _read(engine, room, kept)
     for window in edges.windows() if stays else ():
         arrays = [window.offsets, window.neighbours, window.values]

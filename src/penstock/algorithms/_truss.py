@@ -109,8 +109,9 @@ def peel(engine: Engine, window: Window, k: int | None = None, known: int = 2) -
     if k is None:
         peeling.all_levels(known - 2)
     elif k > 2:
+        most = int(window.values.max(initial=0))  # no edge has more triangles
         with engine.step(mode="peel", trussness=k - 1, left=window.num_entries):
-            peeling.level(k - 3)
+            peeling.level(min(k - 3, most))
     return peeling.trussness(0 if k is None else max(k - 2, 0))
 
 

@@ -166,7 +166,7 @@ class _Left:
         total = sum(int(np.count_nonzero(part >= least)) for part in self._counts())
         self._pairs = None
         # While windows of the old lists are read, the new ones are there too.
-        room = max(self._room // WINDOW_SHARE, old.longest_bytes(WANTED.entry_bytes))
+        room = max(self._room // WINDOW_SHARE, 2 * old.longest_bytes(WANTED.entry_bytes))
         size = WANTED.entry_bytes * total + old.place_bytes * old.num_vertices
         kept = KeptLists(engine, total, fit=size <= self._room // 2)
         for window in old.windows(room, WANTED.entry_bytes):

@@ -72,7 +72,9 @@ def _checked(k: int | None) -> int | None:
     if k is None:
         return None
     try:
-        return operator.index(k)
+        if not isinstance(k, bool):
+            return operator.index(k)
+        raise TypeError
     except TypeError:
         raise OptionError(f"k: expected a whole number or None, got {k!r}") from None
 
@@ -125,7 +127,8 @@ def k_truss(task: Task, k: int | None = None) -> Result:
             found = find_largest(engine, room)
             which = found.largest
         else:
-            found = find_edges(engine, room, which)
+            # No truss has fewer vertices than its k.
+            found = find_edges(engine, room, min(which, graph.num_vertices + 1))
         src, dst, _ = found.whole(which)
         del found
         engine.budget.give_back(FOUND)

@@ -68,8 +68,8 @@ def scan(task: Task, epsilon: float = 0.7, mu: int = 2, index: str | None = None
         Similar vertices that make a core, itself counted: 1 or more.
     index
         The folder that keeps what is counted. By default it is beside the graph, with ``.columns``
-        behind the name, or with the graph if that is in memory. False (on the command line: none)
-        keeps nothing.
+        behind the name, or with the graph if that is in memory, and there is room. False (on the
+        command line: none) keeps nothing.
 
     Semantics
     ---------

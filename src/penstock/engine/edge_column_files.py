@@ -39,6 +39,7 @@ from penstock.errors import (
     CorruptionError,
     DiskSpaceError,
     FormatError,
+    LockedError,
     PenstockError,
     TargetExistsError,
 )
@@ -189,7 +190,12 @@ class Unfinished:
             self._stack.callback(_remove_if_empty, folder)
         elif self._asked:
             _check_names(folder)
-        lock = take_lock(folder / _LOCK, folder)
+        try:
+            lock = take_lock(folder / _LOCK, folder)
+        except LockedError:
+            raise LockedError(
+                f"{folder}: another run is writing this index; wait for it{_INSTEAD}"
+            ) from None
         self._stack.callback(drop_lock, lock, folder / _LOCK)
         for left in folder.glob(f"*{_WRITING}"):  # of processes that died
             left.unlink(missing_ok=True)

@@ -185,6 +185,8 @@ class Pairs:
         """Keep the values of a window."""
         if self._values is not None:
             self._values.write(self.lists.place(window.first), window.values)
+            if not self.lists.fit:  # its values are a copy, and the column may change
+                self._window = None
 
     def windows(self) -> Iterator[Window]:
         """All lists with their values, one window after another."""

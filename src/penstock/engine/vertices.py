@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -89,7 +89,9 @@ def _as_list(vertices: Any) -> Any:
         return [operator.index(vertices)]
     except TypeError:
         pass
-    return vertices if isinstance(vertices, np.ndarray) else list(vertices)
+    if isinstance(vertices, np.ndarray):
+        return vertices
+    return list(vertices) if isinstance(vertices, Iterable) else [vertices]
 
 
 def _look_up(graph: Graph, vertices: Any, name: str) -> U32:

@@ -38,7 +38,7 @@ MANY_ENTRIES = 1 << 32
 #: What the budget calls the room for windows; and how many of the longest list it should hold:
 #: two, each in half of it, and rows of bits beside them.
 ROOM = "lists of earlier neighbours"
-MARGIN = 4
+MARGIN = 6
 #: Strips, at most.
 MOST_STRIPS = 1024
 #: Vertices whose sizes are looked at together.
