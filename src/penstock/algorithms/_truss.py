@@ -100,7 +100,7 @@ def rounds(engine: Engine, left: EdgesLeft, k: int | None = None, lowest: int = 
 
 def peel(engine: Engine, window: Window, k: int | None = None, known: int = 2) -> U32:
     """The trussness of each entry of a window, which has all edges and, as values, their triangles.
-    With k it is k for those of the k-truss and k - 1 for the others. All are ``known`` to have so
+    With k it is k for those of the k-truss and less for the others. All are ``known`` to have so
     much, before some others went. The values are overwritten.
     """
     assert window.first == 0
