@@ -161,28 +161,31 @@ def test_lists_that_were_kept(fit, tmp_path):
 
 # Pairs
 
+#: So that lists are looked at once.
+ALONE = {"threads": 1, "streams": 1}
+
 
 def seen_pairs(pairs: Pairs) -> set[tuple[int, int]]:
     """The edges (v, u) for which the lists of both were in memory at once."""
     seen: set[tuple[int, int]] = set()
 
-    def visit(outer: Any, inner: Any) -> None:
-        for v in range(outer.first, outer.last):
-            ends = outer.offsets[v - outer.first : v - outer.first + 2]
-            for u in outer.neighbours[ends[0] : ends[1]].tolist():
-                if inner.first <= u < inner.last:
+    def look(claims, first, offsets, neighbours, values, begins, inner) -> None:
+        for i in range(len(offsets) - 1):
+            for u in neighbours[offsets[i] : offsets[i + 1]].tolist():
+                v = int(first) + i
+                if inner.first <= u < inner.last and u < v:
                     assert (v, u) not in seen
                     seen.add((v, u))
 
-    pairs.run(0, visit, lambda last: None)
+    pairs.run(0, lambda inner: iter([(look, 0, (inner,))]), lambda inner: None)
     return seen
 
 
 @pytest.mark.parametrize("room", [10**9, 60_000, 25_000])
-@pytest.mark.parametrize("way", WAYS, ids=str)
+@pytest.mark.parametrize("way", WAYS[:2], ids=str)
 def test_every_list_meets_those_of_its_entries_once(way, room, tmp_path):
     graph = build(tmp_path / "g", directed=False)
-    with engine_of(graph, **way) as engine:
+    with engine_of(graph, **way, **ALONE) as engine:
         lists = PageLists(engine, fit=False)
         lists.measure()
         pairs = Pairs(lists, room, 4)
@@ -196,7 +199,7 @@ def test_pairs_that_share_no_edge_are_left_out(tmp_path: Path):
     v = np.repeat(np.arange(20_000), 3)
     given = (v, (v + np.tile([1, 2, 3], 20_000)) % 20_000, None)
     graph = build(tmp_path / "g", given=given, directed=False, vertex_order="none")
-    with engine_of(graph, load=False, cache_pages=0) as engine:
+    with engine_of(graph, load=False, cache_pages=0, **ALONE) as engine:
         lists = PageLists(engine, fit=False)
         lists.measure()
         pages = int(np.count_nonzero(graph.page_table("out")["num_edges"]))

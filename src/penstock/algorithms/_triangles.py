@@ -7,8 +7,8 @@ for each vertex, and A(u) compared with the marks; if A(u) is much longer than w
 u, these are searched in it instead.
 
 The first vertices, the *hubs*, to which most edges lead, have rows of bits besides, with all their
-neighbours among hubs. They stay in memory for the whole run, so that lists of hubs need not be in
-windows. Among hubs, two rows are compared 64 bits at once. If only the middle vertex is a hub,
+neighbours among hubs, while the first inner window is there: lists of hubs need not be in windows.
+Among hubs, two rows are compared 64 bits at once. If only the middle vertex is a hub,
 either the marks are compared with its row, or the entries of A(v) are looked up in it, whichever
 takes fewer steps.
 
@@ -32,7 +32,7 @@ import numpy as np
 from penstock.algorithms import _triangle_kernels as kernels
 from penstock.engine.algorithm import Cost, Task
 from penstock.engine.engine import Engine
-from penstock.engine.pairs import EdgeColumn, Pairs
+from penstock.engine.pairs import Call, EdgeColumn, Pairs
 from penstock.engine.recovery import Recovery
 from penstock.engine.scratch import zeros
 from penstock.engine.topology import list_bytes
@@ -47,7 +47,6 @@ from penstock.engine.windows import (
 )
 from penstock.errors import BudgetError
 from penstock.store.graph import Graph
-from penstock.stream.lists import Piece
 from penstock.types import I64, U16, U32, U64, Array
 
 #: Vertices that have rows of bits, at most, and the share of the room that these get if not all
@@ -56,8 +55,6 @@ HUBS = 1 << 14
 ROW_SHARE = 3 / 4
 #: Of so many bits of the rows before the diagonal, at least one is set; else rows are no gain.
 SPARSE = 64
-#: Of lists that have no values.
-_NO_VALUES: U32 = np.empty(0, np.uint32)
 #: Threads that a cost counts with before it is known how many there are.
 USUAL_THREADS = 2
 
@@ -220,22 +217,20 @@ class Counting:
             else:
                 first = extra["vertices"]
 
-            def visit(outer: Window, inner: Window) -> None:
-                self._visit(outer, inner, rows)
+            def calls(inner: Window) -> Iterator[Call]:
+                return self._calls(inner, rows)
 
-            def after(last: int) -> None:
+            def after(inner: Window) -> None:
                 nonlocal step
                 step += 1
+                if wanted.degrees:
+                    self._add_degrees(inner)
                 pairs.room += self._finish(rows)
-                recovery.after(step, arrays, {"vertices": last, "hubs": rows.hubs})
+                recovery.after(step, arrays, {"vertices": inner.last, "hubs": rows.hubs})
 
-            def passing(inner: Window, stream: int, piece: Piece) -> None:
-                self._pass(inner, rows, stream, piece)
-
-            by_vertices = wanted.mode == kernels.OF_VERTICES
             # While there are rows, the lists of hubs are at hand besides the inner window.
-            by_pages = passing if by_vertices else None
-            pairs.run(first, visit, after, by_pages, before=saved is None)
+            by_pages = wanted.mode == kernels.OF_VERTICES
+            pairs.run(first, calls, after, by_pages=by_pages, before=saved is None)
             self._finish(rows)
         if wanted.mode == kernels.OF_VERTICES:
             engine.each(kernels.halve, self.counts)
@@ -318,33 +313,17 @@ class Counting:
 
     # Windows
 
-    def _visit(self, outer: Window, inner: Window, rows: Rows) -> None:
-        """Triangles with the last vertex in one window and the middle one in another, or, while
-        there are rows, a hub.
+    def _calls(self, inner: Window, rows: Rows) -> Iterator[Call]:
+        """For triangles with the last vertex among some lists, of hubs none, and the middle one in
+        a window or, while there are rows, a hub.
         """
-        begins = max(rows.hubs - outer.first, 0)
-        for kernel, args in self._kernels(inner, rows):
-            self.engine.together(kernel, *outer.arrays(), begins, *args)
-        if self.wanted.degrees and outer is inner:
-            self._add_degrees(inner)
-
-    def _pass(self, inner: Window, rows: Rows, stream: int, piece: Piece) -> None:
-        """The same with the last vertex in a page that passes by."""
-        first, offsets = piece.block.first, piece.block.offsets[: piece.end - piece.block.first + 1]
-        lists = np.uint64(first), offsets, piece.block.neighbours, _NO_VALUES, piece.begin - first
-        for kernel, args in self._kernels(inner, rows):
-            claims: I64 = np.zeros(1, np.int64)
-            with self.engine.metrics.timed("kernel", stream, piece.page):
-                kernel(claims, *lists, *args)
-
-    def _kernels(self, inner: Window, rows: Rows) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-        """What to call with some lists, and what with besides."""
         common = self.lists.longest, self.counts, self.wanted.mode
         if rows.words:
             held = rows.bits, rows.ranks, rows.offsets, rows.values
-            yield kernels.through_rows, (rows.hubs, rows.words, *held, *common)
+            yield kernels.through_rows, rows.hubs, (rows.hubs, rows.words, *held, *common)
         least = max(inner.first, rows.hubs)
-        yield kernels.through_lists, (*inner.arrays(), least, self.lists.num_vertices, *common)
+        args = (*inner.arrays(), least, self.lists.num_vertices, *common)
+        yield kernels.through_lists, rows.hubs, args
 
     def _add_degrees(self, window: Window) -> None:
         self.engine.each(

@@ -21,12 +21,20 @@ import numpy as np
 
 from penstock.engine.windows import EarlierLists, Window, directions_of
 from penstock.stream.lists import Piece
-from penstock.types import U8, Array
+from penstock.types import U8, U32, Array
 
 #: The share of the room for windows that the outer one gets.
 OUTER_SHARE = 1 / 8
 #: Bytes of an outer window that takes none.
 NO_LIMIT = 1 << 62
+
+
+#: A kernel, the first vertex whose list it looks at, and arguments. It is called in each thread as
+#: ``kernel(claims, first, offsets, neighbours, values, begins, *args)``: lists begin with that of
+#: vertex ``first``, and the first to look at is at place ``begins``; see :meth:`Engine.together`.
+Call = tuple[Callable[..., Any], int, tuple[Any, ...]]
+#: Of lists that have no values.
+_NO_VALUES: U32 = np.empty(0, np.uint32)
 
 
 class EdgeColumn(Protocol):
@@ -115,46 +123,61 @@ class Pairs:
     def run(
         self,
         first: int,
-        visit: Callable[[Window, Window], Any],
-        after: Callable[[int], None],
-        passing: Callable[[Window, int, Piece], Any] | None = None,
+        calls: Callable[[Window], Iterator[Call]],
+        after: Callable[[Window], None],
         *,
+        by_pages: bool = False,
         before: bool = False,
     ) -> None:
-        """``visit(outer, inner)`` for all pairs with an inner window from a vertex on, which is
-        first paired with itself; ``after`` each inner window, with the vertex that comes next.
-        ``before``: the first inner window stands for all vertices before it too.
+        """``calls(inner)`` for all lists that are paired with an inner window, from the one that
+        begins with a vertex on: first those of the window itself. ``after`` each inner window.
 
-        ``passing(inner, stream, piece)``: what serves instead of an outer window, if lists can pass
-        by as they are in their pages. Then the inner window has all of the room, and pages are
-        read while others are worked on.
+        ``by_pages``: lists may come as they are in their pages, with later neighbours behind the
+        earlier ones and without values. If they can, the inner window has all of the room, and
+        pages are read while others are worked on. ``before``: the first inner window stands for all
+        vertices before it too.
         """
         lists, engine = self.lists, self.engine
-        if passing is not None and not lists.can_pass_by():
-            passing = None
+        by_pages = by_pages and lists.can_pass_by()
         least = 0 if before else first
         while first < lists.num_vertices:
-            rooms = self._rooms(passing)
+            rooms = self._rooms(by_pages=by_pages)
             last = lists.reach(first, rooms.inner, self.entry_bytes)
             with engine.step(mode="inner", vertices=last - first):
                 inner = self.open(first, last)
-                visit(inner, inner)
+                self._call_together(calls(inner), inner)
             for begin, end in self._outer(least, last, rooms):
                 with engine.step(mode="outer", vertices=end - begin):
-                    if passing is not None:
-                        lists.pass_by(begin, end, partial(passing, inner))
+                    if by_pages:
+                        lists.pass_by(begin, end, partial(self._call_page, calls, inner))
                         continue
                     outer = self.open(begin, end)
-                    visit(outer, inner)
+                    self._call_together(calls(inner), outer)
                     self.close(outer)
                     del outer
             self.close(inner)
+            after(inner)
             del inner
             first = least = last
-            after(first)
 
-    def _rooms(self, passing: object) -> Rooms:
-        if self.whole or passing is not None:
+    def _call_together(self, calls: Iterator[Call], outer: Window) -> None:
+        """All threads share the lists of a window."""
+        for kernel, least, args in calls:
+            begins = max(least - outer.first, 0)
+            self.engine.together(kernel, *outer.arrays(), begins, *args)
+
+    def _call_page(
+        self, calls: Callable[[Window], Iterator[Call]], inner: Window, stream: int, piece: Piece
+    ) -> None:
+        """One thread has the lists of a page; outer ones, so that none is before its first."""
+        first, offsets = piece.block.first, piece.block.offsets[: piece.end - piece.block.first + 1]
+        lists = np.uint64(first), offsets, piece.block.neighbours, _NO_VALUES, piece.begin - first
+        for kernel, _, args in calls(inner):
+            with self.engine.metrics.timed("kernel", stream, piece.page):
+                kernel(np.zeros(2, np.int64), *lists, *args)
+
+    def _rooms(self, *, by_pages: bool) -> Rooms:
+        if self.whole or by_pages:
             return Rooms(self.room, NO_LIMIT)
         return share_room(self.room, self.lists.longest_bytes(self.entry_bytes))
 
