@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
+
+# Before Numba is imported: tests of CUDA kernels run in its simulator, GPU or not.
+os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
 
 from hypothesis import settings
 

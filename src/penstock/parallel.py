@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
+#: Which piece a worker gets next, None if there is none for it; called by one worker at a time.
+Take = Callable[[int], int | None]
 
 
 def ordered_map(
@@ -41,13 +43,20 @@ class Workers:
 
     def __init__(self, count: int) -> None:
         self.count = count
+        #: How many of them take part, unless a call says otherwise.
+        self.at_once = count
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="penstock")
 
     def run(
-        self, function: Callable[[int, T], R], pieces: Sequence[T], at_once: int | None = None
+        self,
+        function: Callable[[int, T], R],
+        pieces: Sequence[T],
+        at_once: int | None = None,
+        take: Take | None = None,
     ) -> list[R]:
         """``function(worker, piece)`` for each piece; the results in the order of the pieces.
-        ``at_once``: workers that take part, if not all are to.
+        ``at_once``: workers that take part, if not all are to. ``take`` says which piece a worker
+        gets next, if it is not the next one for everybody.
 
         After an error, and after an interrupt in the calling thread, no further piece is begun;
         the error of the earliest piece is raised once all threads are idle.
@@ -55,6 +64,7 @@ class Workers:
         results: list[Any] = [None] * len(pieces)
         errors: list[tuple[int, BaseException]] = []
         turn = iter(range(len(pieces)))
+        choose = (lambda worker: next(turn, None)) if take is None else take
         lock = threading.Lock()
         stopped = False
 
@@ -62,7 +72,7 @@ class Workers:
             nonlocal stopped
             while not stopped:
                 with lock:
-                    index = next(turn, None)
+                    index = choose(worker)
                 if index is None:
                     return
                 try:
@@ -71,11 +81,12 @@ class Workers:
                     errors.append((index, error))
                     stopped = True
 
-        if len(pieces) == 1:
+        if len(pieces) == 1 and take is None:
             return [function(0, pieces[0])]
+        count = min(at_once or self.at_once, self.count)
         futures: list[Future[None]] = []
         try:
-            for k in range(min(at_once or self.count, self.count, len(pieces))):
+            for k in range(count if take is not None else min(count, len(pieces))):
                 futures.append(self._pool.submit(work, k))
             wait(futures)
         finally:

@@ -23,7 +23,7 @@ import penstock as ps
 from penstock.errors import FormatError, OptionError
 from penstock.program import Program
 from penstock.store.graph import Graph
-from penstock.stream import lists as lists_module
+from penstock.stream import resident as resident_module
 from penstock.stream.policy import POLICIES
 
 STREAMED = {"load": False, "cache_pages": 5}
@@ -61,7 +61,7 @@ def test_the_same_bits_however_it_is_run(
     for how in ways:
         assert (values(graph, program, max_iter=steps, how=how) == expected).all(), how
     # Nor does it matter how many pages are worked on together.
-    monkeypatch.setattr(lists_module, "PIECE_EDGES", 2500)
+    monkeypatch.setattr(resident_module, "PIECE_EDGES", 2500)
     assert (values(graph, program, max_iter=steps) == expected).all()
 
 

@@ -18,8 +18,9 @@ from penstock.store.graph import Graph
 from penstock.store.layout import PAGE_TABLE_DTYPE
 from penstock.store.page import LARGE, SMALL
 from penstock.stream.cache import PageCache
-from penstock.stream.lists import Piece, ResidentLists, StreamedLists, load
+from penstock.stream.lists import Piece, StreamedLists, load
 from penstock.stream.policy import POLICIES
+from penstock.stream.resident import ResidentLists
 
 PAGE = 4096
 Edge = tuple[int, int, Any]

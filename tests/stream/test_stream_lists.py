@@ -14,6 +14,7 @@ from stream_making import Opened, all_edges, build, edges_of, some_edges
 from penstock.errors import OptionError
 from penstock.store.page import LARGE
 from penstock.stream import lists as lists_module
+from penstock.stream import resident as resident_module
 from penstock.stream.policy import POLICIES
 
 KINDS = ["banded", "slotted", "striped", "memory", "undirected", "out only"]
@@ -157,7 +158,7 @@ def test_any_small_multigraph(
     graph = build(None, (src, dst, weights), directed=directed, duplicates="keep", num_vertices=70)
     names = columns_of(graph)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lists_module, "PIECE_EDGES", piece_edges)
+        patch.setattr(resident_module, "PIECE_EDGES", piece_edges)
         patch.setattr(lists_module, "PIECE_VERTICES", piece_vertices)
         for direction in graph.directions:
             expected = all_edges(graph, direction, names)
@@ -175,7 +176,7 @@ def test_any_small_multigraph(
 def test_pieces_cover_all_vertices_and_are_the_same_for_any_number_of_threads(
     graphs: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lists_module, "PIECE_EDGES", 700)
+    monkeypatch.setattr(resident_module, "PIECE_EDGES", 700)
     monkeypatch.setattr(lists_module, "PIECE_VERTICES", 900)
     graph = graphs["undirected"]
 

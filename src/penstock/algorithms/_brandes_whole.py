@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock.engine.engine import Engine
 from penstock.jit import kernel
-from penstock.stream.lists import ResidentLists
+from penstock.stream.resident import ResidentLists
 from penstock.types import U32, Array
 
 #: Vertices and stored edges that such a graph has, together, at most.

@@ -29,7 +29,8 @@ from penstock.engine.engine import Engine
 from penstock.engine.recovery import Recovery
 from penstock.jit import atomic_add, compare_and_swap, inlined, kernel
 from penstock.store.graph import Graph
-from penstock.stream.lists import Piece, ResidentLists
+from penstock.stream.lists import Piece
+from penstock.stream.resident import ResidentLists
 from penstock.types import I64, U32, VID
 
 I32 = NDArray[np.int32]

@@ -31,7 +31,7 @@ from penstock.engine.engine import Engine
 from penstock.engine.recovery import Recovery
 from penstock.jit import atomic_add, compare_and_swap, inlined, kernel
 from penstock.store.mapped import iter_parts
-from penstock.stream.lists import ResidentLists
+from penstock.stream.resident import ResidentLists
 from penstock.types import I64, U8, U32, VID
 
 I32 = NDArray[np.int32]

@@ -12,7 +12,7 @@ from penstock.engine.topology import FOUND_BYTES
 from penstock.memory import keep_freed
 from penstock.store.graph import Graph
 from penstock.stream.block import Block
-from penstock.stream.lists import ResidentLists
+from penstock.stream.resident import ResidentLists
 from penstock.types import NO_VERTEX, U32, U64, VID, Array, Direction
 
 I32 = NDArray[np.int32]

@@ -37,7 +37,8 @@ from penstock.store.graph import Graph
 from penstock.store.mapped import iter_parts
 from penstock.stream.block import Block
 from penstock.stream.budget import spell_enough
-from penstock.stream.lists import Piece, ResidentLists
+from penstock.stream.lists import Piece
+from penstock.stream.resident import ResidentLists
 from penstock.types import I64, U32, VID, Array, Direction
 
 #: Targets whose bits fit the cache of a core, with room for a row beside them.

@@ -38,7 +38,8 @@ from penstock.engine.result import Result
 from penstock.errors import OptionError
 from penstock.store.graph import Graph
 from penstock.store.mapped import PART, iter_parts, read_range
-from penstock.stream.lists import Piece, ResidentLists
+from penstock.stream.lists import Piece
+from penstock.stream.resident import ResidentLists
 from penstock.types import U32, VID, Array, Direction
 
 #: Edges that are copied into memory at a time: an eighth of all, but not fewer nor more than this.

@@ -47,7 +47,8 @@ from penstock.engine.result import Result
 from penstock.errors import BudgetError
 from penstock.store.graph import Graph
 from penstock.store.mapped import PART, read_range
-from penstock.stream.lists import Piece, ResidentLists, piece_edges
+from penstock.stream.lists import Piece, piece_edges
+from penstock.stream.resident import ResidentLists
 from penstock.types import NO_VERTEX, U8, U32, VID, Direction
 
 #: It has edges in and out, and its component is not known.

@@ -18,7 +18,8 @@ from penstock.device.shape import Shape
 from penstock.engine.engine import Engine
 from penstock.store.graph import Graph
 from penstock.stream.block import Block
-from penstock.stream.lists import Lists, Piece, ResidentLists
+from penstock.stream.lists import Lists, Piece
+from penstock.stream.resident import ResidentLists
 
 #: Bytes of gathered values that stay in the cache while lists pass.
 CACHE_BYTES = 4 << 20

@@ -18,14 +18,9 @@ from penstock.store.graph import Graph
 from penstock.stream.arena import Arena, buffer_bytes
 from penstock.stream.budget import Budget
 from penstock.stream.cache import PageCache
-from penstock.stream.lists import (
-    Lists,
-    ResidentLists,
-    StreamedLists,
-    load,
-    stream_buffer_bytes,
-)
+from penstock.stream.lists import Lists, StreamedLists, load, stream_buffer_bytes
 from penstock.stream.policy import POLICIES
+from penstock.stream.resident import ResidentLists
 from penstock.stream.tiers import TieredLists, can_tier, tier_bytes
 from penstock.types import I64, Direction
 

@@ -9,7 +9,6 @@ depend on the graph alone, not on the number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from itertools import chain, pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -18,7 +17,7 @@ import numpy as np
 from penstock.errors import OptionError
 from penstock.jit import kernel
 from penstock.metrics import Metrics
-from penstock.parallel import Turns, Workers
+from penstock.parallel import Take, Turns, Workers
 from penstock.store.graph import Graph
 from penstock.store.layout import DECODE_ROOM
 from penstock.store.page import LARGE
@@ -28,12 +27,8 @@ from penstock.stream.order import check_table, pages_of, slices_of, visiting_ord
 from penstock.stream.reader import PageReader
 from penstock.types import I64, U8, U32, Array, Direction
 
-#: Edges in a piece of resident lists, at least (if they have so many).
-PIECE_EDGES = 1 << 17
 #: Vertices in a piece, at most: their values may have to be fetched together.
 PIECE_VERTICES = 1 << 17
-#: Edges in a part of a frontier over resident lists, at most (a longer list is a part by itself).
-PART_EDGES = 1 << 19
 
 
 class Piece(NamedTuple):
@@ -83,6 +78,21 @@ def by_page(piece: Piece, first_vids: I64) -> list[Piece]:
     return [piece._replace(begin=a, end=b) for a, b in pairwise(cuts)]
 
 
+class Dealer(Protocol):
+    """Hands pieces out to streams that differ."""
+
+    #: How often each piece is handed out.
+    copies: int
+
+    def deal(self, numbers: Sequence[int]) -> Take:
+        """Which place a stream takes next of so many as there are ``numbers``, which are those of
+        the pieces there and stay what they are from scan to scan.
+        """
+
+    def has(self, stream: int, piece: Piece) -> bool:
+        """Whether the stream needs no block for this piece, which then has an empty one."""
+
+
 class Lists(Protocol):
     """One direction of a graph as blocks."""
 
@@ -90,9 +100,16 @@ class Lists(Protocol):
     resident: bool
     table: Array
 
-    def scan(self, work: Work, *, ordered: bool = False, pages: range | None = None) -> list[Any]:
+    def scan(
+        self,
+        work: Work,
+        *,
+        ordered: bool = False,
+        pages: range | None = None,
+        dealer: Dealer | None = None,
+    ) -> list[Any]:
         """Call ``work`` for every piece, or those of some pages; ``ordered``: one at a time, in the
-        order of the pages.
+        order of the pages. Which stream gets which piece is nobody's business, or a dealer's.
         """
 
     def visit(self, vertices: U32, work: Work) -> list[Any]:
@@ -173,12 +190,19 @@ class StreamedLists:
         self._cache.capacity = 0
         self._cache.clear()
 
-    def scan(self, work: Work, *, ordered: bool = False, pages: range | None = None) -> list[Any]:
+    def scan(
+        self,
+        work: Work,
+        *,
+        ordered: bool = False,
+        pages: range | None = None,
+        dealer: Dealer | None = None,
+    ) -> list[Any]:
         """See :class:`Lists`."""
         chosen = range(len(self.table)) if pages is None else pages
         if not ordered:
             order = visiting_order(self.table, np.array(chosen, np.int64), self._cache)
-            return self._run(order, None, work)
+            return self._run(order, None, work, dealer)
         turns = Turns()
 
         def one(stream: int, number: int) -> list[Any]:
@@ -186,7 +210,7 @@ class StreamedLists:
                 return turns.take(number, lambda: [work(stream, piece) for piece in pieces])
 
             try:
-                return self._one(stream, chosen[number], None, waiting)
+                return self._one(stream, chosen[number], None, waiting, None)
             except BaseException:
                 turns.fail(number)
                 raise
@@ -198,15 +222,26 @@ class StreamedLists:
         pages = visiting_order(self.table, pages_of(self.table, vertices), self._cache)
         return self._run(pages, slices_of(self.table, pages, vertices), work)
 
-    def _run(self, pages: list[int], parts: list[U32] | None, work: Work) -> list[Any]:
+    def _run(
+        self,
+        pages: list[int],
+        parts: list[U32] | None,
+        work: Work,
+        dealer: Dealer | None = None,
+    ) -> list[Any]:
+        take = None
+        if dealer is not None:
+            pages = np.repeat(pages, dealer.copies).tolist()
+            take = dealer.deal(pages)
+
         def one(stream: int, position: int) -> list[Any]:
             def each(pieces: list[Piece]) -> list[Any]:
                 return [work(stream, piece) for piece in pieces]
 
             part = None if parts is None else parts[position]
-            return self._one(stream, pages[position], part, each)
+            return self._one(stream, pages[position], part, each, dealer)
 
-        results = self._workers.run(one, range(len(pages)))
+        results = self._workers.run(one, range(len(pages)), take=take)
         in_order = np.argsort(pages, kind="stable").tolist()
         return list(chain.from_iterable(results[k] for k in in_order))
 
@@ -216,14 +251,17 @@ class StreamedLists:
         page: int,
         vertices: U32 | None,
         each: Callable[[list[Piece]], list[Any]],
+        dealer: Dealer | None,
     ) -> list[Any]:
         """Read and decode a page, and have each of its pieces worked on."""
         row = self.table[page]
         begin, count = int(row["first_vid"]), int(row["num_vertices"])
-        if row["num_edges"] == 0:
-            empty: U32 = np.empty(0, np.uint32)
-            block = Block(begin, self._no_offsets[: count + 1], empty, self._no_columns)
-            return each(_pieces(Piece(page, block, begin, begin + count, vertices)))
+        empty: U32 = np.empty(0, np.uint32)
+        nothing = Block(begin, self._no_offsets[: count + 1], empty, self._no_columns)
+        pieces = _pieces(Piece(page, nothing, begin, begin + count, vertices))
+        known = dealer is not None and all(dealer.has(stream, piece) for piece in pieces)
+        if known or row["num_edges"] == 0:
+            return each(pieces)
         mine, counters = self._streams[stream], self._metrics.per_stream[stream]
         data = self._reader.in_memory(page)
         held = self._cache.acquire(page) if data is None else None
@@ -258,103 +296,6 @@ class StreamedLists:
 
 def _pieces(piece: Piece) -> list[Piece]:
     return list(split(piece)) if piece.vertices is None else [piece]
-
-
-class ResidentLists:
-    """A whole direction in memory, as one block. Pieces end where pages end."""
-
-    resident = True
-
-    def __init__(self, block: Block, table: Array, direction: Direction, workers: Workers) -> None:
-        self.block = block
-        self.table = table
-        self.direction = direction
-        self._workers = workers
-
-    @cached_property
-    def _pieces(self) -> list[Piece]:
-        return _cut_pieces(self.block, self.table, range(len(self.table)))
-
-    def with_blocks(self, blocks: Sequence[Block]) -> ResidentLists:
-        """The same pieces, each with another block; to be scanned as a whole."""
-        other = ResidentLists.__new__(ResidentLists)
-        other.block, other.table, other.direction = self.block, self.table, self.direction
-        other._workers = self._workers
-        other._pieces = [
-            piece._replace(block=block) for piece, block in zip(self._pieces, blocks, strict=True)
-        ]
-        return other
-
-    def scan(self, work: Work, *, ordered: bool = False, pages: range | None = None) -> list[Any]:
-        """See :class:`Lists`."""
-        pieces = self._pieces if pages is None else _cut_pieces(self.block, self.table, pages)
-        if ordered:
-            return [work(0, piece) for piece in pieces]
-        return self._workers.run(work, pieces)
-
-    def visit(self, vertices: U32, work: Work) -> list[Any]:
-        """See :class:`Lists`; the vertices may come in any order."""
-        if len(vertices) == 0:
-            return []
-        share = PART_EDGES if self._workers.count > 1 else 1 << 62
-        cuts = _cut_frontier(self.block.offsets, vertices, share, self._workers.count)
-        pieces = [
-            Piece(-1, self.block, 0, len(self.block.offsets) - 1, vertices[a:b])
-            for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)
-        ]
-        return self._workers.run(work, pieces)
-
-
-def _cut_pieces(block: Block, table: Array, pages: range) -> list[Piece]:
-    """Neighbouring small pages together until they are worth a call; large pages each alone, and
-    pages of too many vertices, which are split where streams split them.
-    """
-    pieces: list[Piece] = []
-    rows = table[pages.start : pages.stop]
-    kinds, counts = rows["kind"].tolist(), rows["num_edges"].tolist()
-    firsts, sizes = rows["first_vid"].tolist(), rows["num_vertices"].tolist()
-    start, edges = 0, 0
-    for k, kind in enumerate(kinds):
-        if kind == LARGE:
-            where = int(rows[k]["first_edge"])
-            ends: Array = np.array([where, where + counts[k]], block.offsets.dtype)
-            part = Block(firsts[k], ends, block.neighbours, block.columns)
-            pieces.append(Piece(pages[k], part, firsts[k], firsts[k] + 1))
-            start, edges = k + 1, 0
-            continue
-        edges += counts[k]
-        last = k + 1 == len(kinds) or kinds[k + 1] == LARGE
-        if (
-            last
-            or edges >= PIECE_EDGES
-            or firsts[k + 1] + sizes[k + 1] - firsts[start] > PIECE_VERTICES
-        ):
-            pieces += split(Piece(pages[start], block, firsts[start], firsts[k] + sizes[k]))
-            start, edges = k + 1, 0
-    return pieces
-
-
-@kernel
-def _cut_frontier(offsets, vertices, most, parts):  # type: ignore[no-untyped-def]
-    """Where to cut a list of vertices so that parts have about equal numbers of edges: at least
-    8 parts for each thread if there is enough work for so many, none longer than ``most`` if it has
-    more than one vertex.
-    """
-    total = 0
-    for v in vertices:
-        total += np.int64(offsets[v + 1]) - np.int64(offsets[v])
-    share = min(most, max(total // (8 * parts), 2048))
-    cuts = [0]
-    edges = 0
-    for k in range(len(vertices)):
-        v = vertices[k]
-        edges += np.int64(offsets[v + 1]) - np.int64(offsets[v]) + 1
-        if edges >= share:
-            cuts.append(k + 1)
-            edges = 0
-    if cuts[-1] != len(vertices):
-        cuts.append(len(vertices))
-    return np.array(cuts)
 
 
 def load(streamed: StreamedLists, num_vertices: int, dtypes: Sequence[np.dtype[Any]]) -> Block:

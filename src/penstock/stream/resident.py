@@ -1,0 +1,131 @@
+"""One direction of a graph in memory as a whole: the kin of :class:`StreamedLists`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from penstock.jit import kernel
+from penstock.parallel import Workers
+from penstock.store.page import LARGE
+from penstock.stream import lists as streamed
+from penstock.stream.block import Block
+from penstock.stream.lists import Dealer, Piece, Work, split
+from penstock.types import U32, Array, Direction
+
+#: Edges in a piece, at least (if they have so many).
+PIECE_EDGES = 1 << 17
+#: Edges in a part of a frontier, at most (a longer list is a part by itself).
+PART_EDGES = 1 << 19
+
+
+class ResidentLists:
+    """A whole direction in memory, as one block. Pieces end where pages end."""
+
+    resident = True
+
+    def __init__(self, block: Block, table: Array, direction: Direction, workers: Workers) -> None:
+        self.block = block
+        self.table = table
+        self.direction = direction
+        self._workers = workers
+
+    @cached_property
+    def _pieces(self) -> list[Piece]:
+        return _cut_pieces(self.block, self.table, range(len(self.table)))
+
+    def with_blocks(self, blocks: Sequence[Block]) -> ResidentLists:
+        """The same pieces, each with another block; to be scanned as a whole."""
+        other = ResidentLists.__new__(ResidentLists)
+        other.block, other.table, other.direction = self.block, self.table, self.direction
+        other._workers = self._workers
+        other._pieces = [
+            piece._replace(block=block) for piece, block in zip(self._pieces, blocks, strict=True)
+        ]
+        return other
+
+    def scan(
+        self,
+        work: Work,
+        *,
+        ordered: bool = False,
+        pages: range | None = None,
+        dealer: Dealer | None = None,
+    ) -> list[Any]:
+        """See :class:`Lists`."""
+        pieces = self._pieces if pages is None else _cut_pieces(self.block, self.table, pages)
+        if ordered:
+            return [work(0, piece) for piece in pieces]
+        if dealer is None:
+            return self._workers.run(work, pieces)
+        numbers = np.repeat(np.arange(len(pieces)), dealer.copies).tolist()
+        return self._workers.run(
+            lambda stream, k: work(stream, pieces[k]), numbers, take=dealer.deal(numbers)
+        )
+
+    def visit(self, vertices: U32, work: Work) -> list[Any]:
+        """See :class:`Lists`; the vertices may come in any order."""
+        if len(vertices) == 0:
+            return []
+        share = PART_EDGES if self._workers.count > 1 else 1 << 62
+        cuts = _cut_frontier(self.block.offsets, vertices, share, self._workers.count)
+        pieces = [
+            Piece(-1, self.block, 0, len(self.block.offsets) - 1, vertices[a:b])
+            for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)
+        ]
+        return self._workers.run(work, pieces)
+
+
+def _cut_pieces(block: Block, table: Array, pages: range) -> list[Piece]:
+    """Neighbouring small pages together until they are worth a call; large pages each alone, and
+    pages of too many vertices, which are split where streams split them.
+    """
+    pieces: list[Piece] = []
+    rows = table[pages.start : pages.stop]
+    kinds, counts = rows["kind"].tolist(), rows["num_edges"].tolist()
+    firsts, sizes = rows["first_vid"].tolist(), rows["num_vertices"].tolist()
+    start, edges = 0, 0
+    for k, kind in enumerate(kinds):
+        if kind == LARGE:
+            where = int(rows[k]["first_edge"])
+            ends: Array = np.array([where, where + counts[k]], block.offsets.dtype)
+            part = Block(firsts[k], ends, block.neighbours, block.columns)
+            pieces.append(Piece(pages[k], part, firsts[k], firsts[k] + 1))
+            start, edges = k + 1, 0
+            continue
+        edges += counts[k]
+        last = k + 1 == len(kinds) or kinds[k + 1] == LARGE
+        if (
+            last
+            or edges >= PIECE_EDGES
+            or firsts[k + 1] + sizes[k + 1] - firsts[start] > streamed.PIECE_VERTICES
+        ):
+            pieces += split(Piece(pages[start], block, firsts[start], firsts[k] + sizes[k]))
+            start, edges = k + 1, 0
+    return pieces
+
+
+@kernel
+def _cut_frontier(offsets, vertices, most, parts):  # type: ignore[no-untyped-def]
+    """Where to cut a list of vertices so that parts have about equal numbers of edges: at least
+    8 parts for each thread if there is enough work for so many, none longer than ``most`` if it has
+    more than one vertex.
+    """
+    total = 0
+    for v in vertices:
+        total += np.int64(offsets[v + 1]) - np.int64(offsets[v])
+    share = min(most, max(total // (8 * parts), 2048))
+    cuts = [0]
+    edges = 0
+    for k in range(len(vertices)):
+        v = vertices[k]
+        edges += np.int64(offsets[v + 1]) - np.int64(offsets[v]) + 1
+        if edges >= share:
+            cuts.append(k + 1)
+            edges = 0
+    if cuts[-1] != len(vertices):
+        cuts.append(len(vertices))
+    return np.array(cuts)
