@@ -13,7 +13,7 @@ import numpy as np
 from penstock import errors
 from penstock.device.shape import Shape
 from penstock.device.source import Input, Written
-from penstock.device.template import is_widened
+from penstock.device.spelling import is_widened
 from penstock.errors import ProgramError
 
 #: How long what the compiler says may be.
@@ -23,8 +23,14 @@ _OURS = str(Path(errors.__file__).parent) + os.sep
 _RECORDS = "src|dst|old|new|vertex|edge|p"
 
 
-def explain(shape: Shape, text: str, module: ModuleType, error: Exception) -> ProgramError:
-    """The compiler's complaint about kernels with this text."""
+def explain(
+    shape: Shape, text: str, module: ModuleType, error: Exception, elsewhere: str | None = None
+) -> ProgramError:
+    """The compiler's complaint about kernels with this text.
+
+    If it is another device's compiler that complains, ``elsewhere`` is what it was given, and the
+    CPU's is asked first: it knows what a single function returns.
+    """
     from numba import typeof
     from numba.core.errors import NumbaError
 
@@ -34,11 +40,16 @@ def explain(shape: Shape, text: str, module: ModuleType, error: Exception) -> Pr
         try:
             dispatcher.compile(types)
         except NumbaError as failed:
-            return ProgramError(_at_line(written, text, failed))
+            place = _line(written, text, failed) or _place(_users(written))
+            return ProgramError(f"{place}: {_first_lines(failed)}")
         returned = dispatcher.overloads[types].signature.return_type
         wrong = _unfit(shape, role, returned)
         if wrong is not None:
             return ProgramError(f"{_place(_users(written))}: {wrong}")
+    if elsewhere is not None:
+        places = (_line(written, elsewhere, error) for written in shape.written.values())
+        place = next((each for each in places if each is not None), shape.program.name)
+        return ProgramError(f"{place}: this device's compiler says: {_first_lines(error)}")
     return ProgramError(
         f"{shape.program.name}: its functions do not fit together: {_first_lines(error)}"
     )
@@ -84,16 +95,17 @@ def _count(parts: list[Any]) -> str:
     return "one value" if len(parts) == 1 else f"{len(parts)} values"
 
 
-def _at_line(written: Written, text: str, error: Exception) -> str:
-    """The complaint, at the line of the user's function or of a helper that it is about."""
+def _line(written: Written, text: str, error: Exception) -> str | None:
+    """The line of the user's function, or of a helper, that a complaint is about."""
     numbers = [int(n) for n in re.findall(r"line (\d+)", str(error))]
     lines = text.split("\n")
     for each in (*written.helpers, written):
-        start = lines.index(each.text.split("\n")[0])
+        head = each.text.split("\n")[0]
+        start = lines.index(head) if head in lines else len(lines)
         inside = [n - 1 - start for n in numbers if 0 < n - 1 - start < len(each.lines)]
         if inside:
-            return f"{_place(each, inside[-1])}: {_first_lines(error)}"
-    return f"{_place(_users(written))}: {_first_lines(error)}"
+            return _place(each, inside[-1])
+    return None
 
 
 def _place(written: Written, line: int = 0) -> str:

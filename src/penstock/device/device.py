@@ -32,8 +32,10 @@ class ProgramDevice(Protocol):
     """A program on a device."""
 
     spec: Device
-    #: Bytes of the values that it holds to gather from.
-    held_bytes: int
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of the values that it holds to gather from."""
 
     def hold(self, low: int, gathered: Arrays, changes: Sequence[Change] | None) -> None:
         """The values that lists are gathered from, those of vertices from ``low`` on: all of them

@@ -167,6 +167,11 @@ class ReferenceKernels:
         for j in range(first + 1, stop):
             self._add(sums, first, self._read(sums, j))
 
+    def join(self, sums: Arrays, first: int, others: Arrays) -> None:
+        """Sum accumulators of the same vertices."""
+        for j in range(len(others[0])):
+            self._add(sums, first + j, self._read(others, j))
+
     def push(
         self, block: Block, vertices: U32, found: U32, gathered: Arrays, of_dst: Arrays,
         sums: Arrays, touched: U8, params: tuple[Any, ...],

@@ -12,6 +12,7 @@ accumulate     gather over lists or parts of them into accumulators
 finish         apply what was accumulated
 finish_some    the same for given vertices
 merge          sum neighbouring accumulators: those of a vertex whose list was in several blocks
+join           sum accumulators of the same vertices, made by different devices
 push           gather along out-lists of given vertices into the accumulators of their neighbours
 =============  ====================================================================================
 
@@ -22,13 +23,21 @@ arrays begin with vertex ``low`` and neighbour ids count from there.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-import numpy as np
-
-from penstock.device.outside import constant
 from penstock.device.shape import Shape
-from penstock.device.source import Written
+from penstock.device.spelling import (
+    applied,
+    call,
+    identities,
+    identity,
+    number,
+    parts,
+    plus,
+    record,
+    set_state,
+    take,
+    tuple_of,
+)
 
 HEAD = '''"""Kernels of a vertex program; written by Penstock, named by their content."""
 import numpy as np
@@ -51,80 +60,16 @@ def module_text(shape: Shape) -> str:
     for written in shape.written.values():
         before |= dict.fromkeys(written.before)
         functions.append(f"@function\n{written.text}")
-    parts = [
+    pieces = [
         HEAD,
-        _identities(shape),
+        identities(shape),
         *before,
         *functions,
         *(_init(shape), _pull(shape, some=False), _pull(shape, some=True)),
         *(_accumulate(shape), _finish(shape, some=False), _finish(shape, some=True)),
-        *(_merge(shape), _push(shape)),
+        *(_merge(shape), _join(shape), _push(shape)),
     ]
-    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
-
-
-def _cast(dtype: np.dtype[Any], text: str) -> str:
-    return f"np.{'bool_' if dtype.kind == 'b' else dtype.name}({text})"
-
-
-def _number(dtype: np.dtype[Any], text: str) -> str:
-    """A value as functions see it: small unsigned ones are signed, so that differences are."""
-    return f"np.int64({text})" if is_widened(dtype) else text
-
-
-def is_widened(dtype: np.dtype[Any]) -> bool:
-    """Whether functions see int64 instead."""
-    return dtype.kind == "u" and dtype.itemsize < 8
-
-
-def _tuple(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
-
-
-def _parts(shape: Shape, name: str) -> list[str]:
-    """The parts of an accumulator."""
-    count = len(shape.program.accumulators)
-    return [name] if count == 1 else [f"{name}[{k}]" for k in range(count)]
-
-
-def _take(shape: Shape, name: str, value: str) -> list[str]:
-    """Lines that set an accumulator to what a function returned; tuples must have its length."""
-    dtypes = shape.program.accumulators
-    if len(dtypes) == 1:
-        return [f"{name} = {_cast(dtypes[0], value)}"]
-    parts = [f"y{k}" for k in range(len(dtypes))]
-    casts = [_cast(dtype, part) for dtype, part in zip(dtypes, parts, strict=True)]
-    return [f"{', '.join(parts)} = {value}", f"{name} = {_tuple(casts)}"]
-
-
-def _seen(shape: Shape, name: str) -> str:
-    """An accumulator as functions see it."""
-    pairs = zip(shape.program.accumulators, _parts(shape, name), strict=True)
-    return _tuple([_number(dtype, part) for dtype, part in pairs])
-
-
-def _sum(shape: Shape, left: str, right: str) -> list[str]:
-    """Lines that sum ``right`` into ``left``."""
-    given = shape.program.sum
-    if not isinstance(given, str):
-        value = f"user_sum({_seen(shape, left)}, {_seen(shape, right)})"
-    else:
-        value = f"{left} + {right}" if given == "add" else f"{given}({left}, {right})"
-    return _take(shape, left, value)
-
-
-def _identities(shape: Shape) -> str:
-    """Constants IDENTITY0, IDENTITY1, ...: what each part of a sum begins with."""
-    pairs = zip(shape.program.accumulators, shape.program.identities, strict=True)
-    return "\n".join(
-        f"IDENTITY{k} = {constant(dtype.type(value))}" for k, (dtype, value) in enumerate(pairs)
-    )
-
-
-def _call(written: Written, accumulator: str = "") -> str:
-    """A call of a user's function: fields are in variables of their names."""
-    given = [accumulator if each.kind == "own" else each.name for each in written.inputs]
-    return f"{written.name}({', '.join(given)})"
+    return "\n\n".join(piece.strip("\n") for piece in pieces) + "\n"
 
 
 def _unpack(names: Iterable[str], mark: str, source: str) -> list[str]:
@@ -144,14 +89,9 @@ def _block(shape: Shape) -> list[str]:
     ]
 
 
-def _record(shape: Shape, kind: str, names: Iterable[str], place: str) -> list[str]:
-    """Lines that load fields of a vertex; ``place`` is ``array_{}[index]``."""
-    return [f"{kind}_{name} = {_number(shape.dtypes[name], place.format(name))}" for name in names]
-
-
 def _edge(shape: Shape, k: str) -> list[str]:
     return [
-        f"edge_{name} = {_number(dtype, f'c_{name}[{k}]')}"
+        f"edge_{name} = {number(dtype, f'c_{name}[{k}]')}"
         for name, dtype in shape.edge_dtypes.items()
     ]
 
@@ -160,56 +100,47 @@ def _gather(shape: Shape, k: str) -> list[str]:
     """Lines that make ``x`` from edge ``k`` when values are pulled from neighbour ``u``."""
     written = shape.written["gather"]
     lines = [f"u = np.uint64(neighbours[{k}])"]
-    lines += _record(shape, "src", shape.gathered, "g_{}[u]")
+    lines += record(shape, "src", shape.gathered, "g_{}[u]")
     if "vid" in written.fields("src"):
         lines.append("src_vid = np.int64(u + low)")
-    return [*lines, *_edge(shape, k), *_take(shape, "x", _call(written))]
+    return [*lines, *_edge(shape, k), *take(shape, "x", call(written))]
 
 
 def _loop(shape: Shape) -> list[str]:
     """Sum ``gather`` over the list of vertex ``v`` into ``a``, in four strands."""
-    zero = _tuple([f"IDENTITY{k}" for k in range(len(shape.program.accumulators))])
+    zero = identity(shape)
     lines = ["k = np.uint64(offsets[v - first])", "stop = np.uint64(offsets[v - first + ONE])"]
     lines += [f"s{j} = {zero}" for j in range(4)]
     lines.append("while k + FOUR <= stop:")
     for j in range(4):
         index = "k" if j == 0 else f"k + np.uint64({j})"
-        inner = [*_gather(shape, index), *_sum(shape, f"s{j}", "x")]
+        inner = [*_gather(shape, index), *plus(shape, f"s{j}", "x")]
         lines += [f"    {line}" for line in inner]
     lines += ["    k += FOUR", "while k < stop:"]
-    lines += [f"    {line}" for line in [*_gather(shape, "k"), *_sum(shape, "s0", "x"), "k += ONE"]]
-    lines += [*_sum(shape, "s0", "s1"), *_sum(shape, "s2", "s3"), *_sum(shape, "s0", "s2")]
+    lines += [f"    {line}" for line in [*_gather(shape, "k"), *plus(shape, "s0", "x"), "k += ONE"]]
+    lines += [
+        *plus(shape, "s0", "s1"),
+        *plus(shape, "s2", "s3"),
+        *plus(shape, "s0", "s2"),
+    ]
     return [*lines, "a = s0"]
 
 
 def _of_dst(shape: Shape) -> list[str]:
-    lines = _record(shape, "dst", shape.of_dst, "l_{}[i]")
+    lines = record(shape, "dst", shape.of_dst, "l_{}[i]")
     if "vid" in shape.written["gather"].fields("dst"):
         lines.append("dst_vid = np.int64(v)")
-    return lines
-
-
-def _set_state(shape: Shape, value: str) -> list[str]:
-    """Lines that store what ``init`` or ``apply`` returned, and call it ``new_...``."""
-    dtypes = shape.program.state_dtypes
-    lines = [f"{', '.join(f'r_{name}' for name in dtypes)} = {value}"]
-    for name, dtype in dtypes.items():
-        lines += [f"z_{name} = {_cast(dtype, f'r_{name}')}", f"n_{name}[i] = z_{name}"]
-        lines.append(f"new_{name} = {_number(dtype, f'z_{name}')}")
     return lines
 
 
 def _apply(shape: Shape) -> list[str]:
     """From ``a`` to the new values, whether the vertex is active, and the totals."""
     program, written = shape.program, shape.written
-    lines = [*_record(shape, "old", shape.local, "l_{}[i]"), "old_vid = np.int64(v)"]
-    lines += _set_state(shape, _call(written["apply"], _seen(shape, "a")))
-    unchanged = {f for w in written.values() for f in w.fields("new")} - set(program.state)
-    lines += [f"new_{f} = old_{f}" for f in sorted(unchanged)]
+    lines = applied(shape, "np.int64(v)")
     if program.activate is not None:
-        lines += [f"if {_call(written['activate'])}:", "    active[v] = 1", "    count += 1"]
+        lines += [f"if {call(written['activate'])}:", "    active[v] = 1", "    count += 1"]
         lines += ["else:", "    active[v] = 0"]
-    return [*lines, *(f"t_{name} += {_call(written[f'total:{name}'])}" for name in program.totals)]
+    return [*lines, *(f"t_{name} += {call(written[f'total:{name}'])}" for name in program.totals)]
 
 
 def _start(shape: Shape) -> list[str]:
@@ -240,8 +171,8 @@ def _over(*, some: bool) -> tuple[str, str, list[str]]:
 def _init(shape: Shape) -> str:
     written = shape.written["init"]
     lines = [*_unpack(shape.of_init, "l", "local"), *_unpack(shape.new, "n", "new")]
-    loop = ["i = v - np.uint64(base)", *_record(shape, "vertex", shape.of_init, "l_{}[i]")]
-    loop += ["vertex_vid = np.int64(v)", *_set_state(shape, _call(written))]
+    loop = ["i = v - np.uint64(base)", *record(shape, "vertex", shape.of_init, "l_{}[i]")]
+    loop += ["vertex_vid = np.int64(v)", *set_state(shape, call(written))]
     head = "def init(begin, end, base, local, new, params):"
     return _text(head, [*lines, *_params(shape)], loop, _RANGE)
 
@@ -270,10 +201,10 @@ def _add_to(shape: Shape, index: str, value: str) -> list[str]:
     """Sum a value into the accumulators of a vertex."""
     count = len(shape.program.accumulators)
     places = [f"sums[{k}][{index}]" for k in range(count)]
-    lines = [f"had = {_tuple(places)}", *_sum(shape, "had", value)]
+    lines = [f"had = {tuple_of(places)}", *plus(shape, "had", value)]
     return [
         *lines,
-        *(f"{p} = {part}" for p, part in zip(places, _parts(shape, "had"), strict=True)),
+        *(f"{p} = {part}" for p, part in zip(places, parts(shape, "had"), strict=True)),
     ]
 
 
@@ -282,7 +213,7 @@ def _finish(shape: Shape, *, some: bool) -> str:
     lines = [*_unpack(shape.local, "l", "local"), *_unpack(shape.new, "n", "new")]
     lines += [*_params(shape), *_start(shape)]
     count = len(shape.program.accumulators)
-    loop += ["j = v - np.uint64(at)", f"a = {_tuple([f'sums[{k}][j]' for k in range(count)])}"]
+    loop += ["j = v - np.uint64(at)", f"a = {tuple_of([f'sums[{k}][j]' for k in range(count)])}"]
     name = "finish_some" if some else "finish"
     head = f"def {name}({which}, base, at, local, sums, new, active, params):"
     return _text(head, lines, [*loop, *_apply(shape)], over) + _return(shape)
@@ -291,9 +222,17 @@ def _finish(shape: Shape, *, some: bool) -> str:
 def _merge(shape: Shape) -> str:
     """The accumulators from ``first`` to ``stop``, into the first of them."""
     count = len(shape.program.accumulators)
-    loop = [f"a = {_tuple([f'sums[{k}][j]' for k in range(count)])}"]
+    loop = [f"a = {tuple_of([f'sums[{k}][j]' for k in range(count)])}"]
     loop += _add_to(shape, "first", "a")
     return _text("def merge(sums, first, stop):", [], loop, "for j in range(first + 1, stop):")
+
+
+def _join(shape: Shape) -> str:
+    """The accumulators ``others``, one after another, into those from place ``first`` on."""
+    count = len(shape.program.accumulators)
+    loop = ["i = first + j", f"a = {tuple_of([f'others[{k}][j]' for k in range(count)])}"]
+    loop += _add_to(shape, "i", "a")
+    return _text("def join(sums, first, others):", [], loop, "for j in range(len(others[0])):")
 
 
 def _push(shape: Shape) -> str:
@@ -301,11 +240,11 @@ def _push(shape: Shape) -> str:
     written = shape.written["gather"]
     lines = [*_block(shape), *_unpack(shape.gathered, "g", "gathered")]
     lines += [*_unpack(shape.of_dst, "d", "of_dst"), *_params(shape), "emitted = 0"]
-    loop = ["v = np.uint64(w)", *_record(shape, "src", shape.gathered, "g_{}[v]")]
+    loop = ["v = np.uint64(w)", *record(shape, "src", shape.gathered, "g_{}[v]")]
     loop += ["src_vid = np.int64(v)", "k = np.uint64(offsets[v - first])"]
     loop += ["stop = np.uint64(offsets[v - first + ONE])", "while k < stop:"]
-    inner = ["u = np.uint64(neighbours[k])", *_record(shape, "dst", shape.of_dst, "d_{}[u]")]
-    inner += ["dst_vid = np.int64(u)", *_edge(shape, "k"), *_take(shape, "x", _call(written))]
+    inner = ["u = np.uint64(neighbours[k])", *record(shape, "dst", shape.of_dst, "d_{}[u]")]
+    inner += ["dst_vid = np.int64(u)", *_edge(shape, "k"), *take(shape, "x", call(written))]
     inner += _add_atomic(shape)
     inner += ["if touched[u] == 0:", "    touched[u] = 1", "    found[emitted] = np.uint32(u)"]
     inner += ["    emitted += 1", "k += ONE"]

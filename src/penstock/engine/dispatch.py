@@ -31,11 +31,18 @@ def choose(
         return "push"
     f = active_edges / num_edges if num_edges else 0.0
     penalty = 1.0 if resident else max(ratio, 1.0)
-    if can_push and 2 * f * penalty <= 1:
+    if can_push and cost("push", f, touched, penalty) <= 1:
         return "push"
-    if can_notify and (f + touched) * penalty <= 1:
+    if can_notify and cost("notify-pull", f, touched, penalty) <= 1:
         return "notify-pull"
     return "pull"
+
+
+def cost(strategy: Strategy, f: float, touched: float, penalty: float) -> float:
+    """What an iteration takes, if one that pulls takes 1."""
+    if strategy == "pull":
+        return 1.0
+    return (2 * f if strategy == "push" else f + touched) * penalty
 
 
 def touched_share(f: float, degree_histogram: Sequence[int]) -> float:

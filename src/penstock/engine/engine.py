@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ class Engine:
         )  # fmt: skip
         self.plan: Plan = make_plan(
             needs, options.memory, threads=options.threads, streams=options.streams,
-            cache_pages=options.cache_pages, load=options.load,
+            cache_pages=options.cache_pages, load=options.load, devices=len(options.devices),
         )  # fmt: skip
         self.budget = Budget(options.memory)
         self.workers = Workers(options.threads if self.plan.resident else self.plan.streams)
@@ -87,6 +88,8 @@ class Engine:
         #: What a run has to say about its result, for the result's stats.
         self.facts: dict[str, Any] = {}
         self._within_step = False
+        #: How many times longer kernels are made to take on each stream; none: on no stream.
+        self.slowdowns: list[float] = []
 
     def __enter__(self) -> Engine:
         self.deferred.__enter__()
@@ -301,6 +304,8 @@ class Engine:
         try:
             return kernel(*args)
         finally:
+            if self.slowdowns and self.slowdowns[stream] > 1:
+                sleep((clock() - begin) * (self.slowdowns[stream] - 1))
             self.metrics.count("kernel", stream, piece.page, begin)
 
     # Steps

@@ -14,6 +14,7 @@ from penstock.engine.engine import Engine
 from penstock.engine.options import RunOptions
 from penstock.engine.programs import ProgramRun, Settings
 from penstock.engine.ranges import cut_bytes, wanted_ranges
+from penstock.engine.team import Team
 from penstock.errors import OptionError
 from penstock.metrics import Counters
 from penstock.program import Program
@@ -33,8 +34,12 @@ class Outcome:
     engine: Engine
 
 
-def program_needs(graph: Graph, shape: Shape, settings: Settings) -> dict[str, Any]:
-    """What the engine must know about a program's memory: its arguments of that name."""
+def program_needs(
+    graph: Graph, shape: Shape, settings: Settings, *, may_cut: bool = True
+) -> dict[str, Any]:
+    """What the engine must know about a program's memory: its arguments of that name. Lists may
+    also be cut for the processor's cache, if it is one that gathers from all values.
+    """
     program, n = shape.program, graph.num_vertices
     fixed = program.fixed_dtypes
     state = sum(dtype.itemsize for dtype in program.state_dtypes.values())
@@ -49,7 +54,7 @@ def program_needs(graph: Graph, shape: Shape, settings: Settings) -> dict[str, A
     widths = program.state_dtypes | fixed
     gathered = sum(widths[name].itemsize if name in widths else 4 for name in shape.gathered)
     may_travel = not in_place and settings.strategy in ("auto", "pull") and _has_in(graph)
-    ranges = wanted_ranges(graph, gathered) if may_travel else 1
+    ranges = wanted_ranges(graph, gathered) if may_travel and may_cut else 1
     columns = {c.name: c.dtype.itemsize for c in graph.catalog.columns}
     edge_bytes = 4 + sum(columns[name] for name in shape.columns)
     return {
@@ -94,7 +99,9 @@ def make_kernels(shape: Shape, device: str) -> Any:
     return CpuKernels(shape)
 
 
-def prepare(graph: Graph, program: Program, settings: Settings) -> tuple[Shape, dict[str, Any]]:
+def prepare(
+    graph: Graph, program: Program, settings: Settings, options: RunOptions | None = None
+) -> tuple[Shape, dict[str, Any]]:
     """Check what was asked for; what the program reads and writes, and what its engine needs."""
     if settings.mode not in ("sync", "async"):
         raise OptionError(f"mode: expected sync or async, got {settings.mode!r}")
@@ -108,18 +115,25 @@ def prepare(graph: Graph, program: Program, settings: Settings) -> tuple[Shape, 
         raise OptionError("strategy: notify-pull needs a program with activate")
     columns = {column.name: column.dtype for column in graph.catalog.columns}
     shape = shape_of(program, columns, settings.params, graph.catalog.weight)
-    return shape, program_needs(graph, shape, settings)
+    may_cut = options is None or (
+        options.division != "S" and all(device.kind != "cuda" for device in options.devices)
+    )
+    return shape, program_needs(graph, shape, settings, may_cut=may_cut)
 
 
 def execute(graph: Graph, program: Program, settings: Settings, options: RunOptions) -> Outcome:
     """Run a program to its end."""
-    shape, needs = prepare(graph, program, settings)
+    shape, needs = prepare(graph, program, settings, options)
     counted = Counters() if settings.prepare is None else settings.prepare(settings)
     with Engine(graph, options, **needs) as engine:
         engine.metrics.per_stream[0].add(counted)
-        kernels = make_kernels(shape, options.device)
-        run = ProgramRun(engine, shape, kernels, settings)
-        run.run(identity_of(shape, settings))
+        kernels = make_kernels(shape, options.devices[0].kind)
+        in_place = settings.mode == "async"
+        with Team(engine, shape, kernels, in_place=in_place) as team:
+            run = ProgramRun(engine, shape, kernels, settings, team)
+            run.run(identity_of(shape, settings))
+            if not options.on_plain_cpu:
+                engine.facts |= team.facts()
     # Page buffers are gone by now, so that there is room for the values as a whole.
     values = {name: run.state.values(name) for name in program.state}
     return Outcome(values, run.iterations, run.converged, run.totals, engine)

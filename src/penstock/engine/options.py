@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from penstock.config import memory_budget, thread_count
+from penstock.device.spec import Device, parse_devices
 from penstock.engine.checkpoint import Schedule
 from penstock.errors import OptionError
 from penstock.progress import Progress, Silent
 from penstock.stream.policy import POLICIES
 
-DeviceName = Literal["cpu", "reference"]
+#: How several devices divide the work. "P": all have all values that lists are gathered from, and
+#: each page goes to one of them. "S": they divide the values, and each page goes to all of them.
+Division = Literal["auto", "P", "S"]
+
+#: When the host works alone. "time": if that is predicted to take the least time. "alpha": by
+#: Garaph's rule.
+DispatchRule = Literal["time", "alpha"]
+
+#: Host threads that serve a GPU, each with a stream of its own.
+GPU_STREAMS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +35,10 @@ class RunOptions:
     threads: int
     #: Pages on their way at once; None: twice the threads, or fewer if memory is short.
     streams: int | None = None
-    device: DeviceName = "cpu"
+    #: Those that only gather whole pages come last.
+    devices: tuple[Device, ...] = (Device(),)
+    division: Division = "auto"
+    dispatch: DispatchRule = "time"
     #: Which pages stay in memory, if not all can: see :mod:`penstock.stream.policy`.
     cache: str = "lru"
     #: Pages that stay at most; None: as many as memory allows.
@@ -50,11 +63,14 @@ class RunOptions:
                 "besides the algorithm's own"
             )
         every = given.get("checkpoint_every")
+        devices = _with_threads(parse_devices(given.get("devices")), given.get("threads"))
         options = cls(
             memory=memory_budget(given.get("memory")),
-            threads=thread_count(given.get("threads")),
+            threads=sum(device.threads or 1 for device in devices),
             streams=given.get("streams"),
-            device=_device(given.get("devices")),
+            devices=devices,
+            division=given.get("division") or "auto",
+            dispatch=given.get("dispatch") or "time",
             cache=given.get("cache") or "lru",
             cache_pages=given.get("cache_pages"),
             load=given.get("load", True) is not False,
@@ -68,8 +84,17 @@ class RunOptions:
         options.check()
         return options
 
+    @property
+    def on_plain_cpu(self) -> bool:
+        """Whether there is one device, the CPU, to do all the work."""
+        return len(self.devices) == 1 and self.devices[0].kind == "cpu"
+
     def check(self) -> None:
         """Raise an OptionError for what cannot be."""
+        if self.division not in get_args(Division):
+            raise OptionError(f"division: expected auto, P or S; got {self.division!r}")
+        if self.dispatch not in get_args(DispatchRule):
+            raise OptionError(f"dispatch: expected time or alpha; got {self.dispatch!r}")
         if self.cache not in POLICIES:
             raise OptionError(f"cache: expected one of {', '.join(POLICIES)}; got {self.cache!r}")
         if self.streams is not None and self.streams < 1:
@@ -84,8 +109,8 @@ class RunOptions:
 
 #: The names that every algorithm takes.
 OPTION_NAMES = (
-    "memory", "threads", "streams", "devices", "cache", "cache_pages", "load", "checkpoint",
-    "checkpoint_every", "resume", "trace", "tmpdir", "progress",
+    "memory", "threads", "streams", "devices", "division", "dispatch", "cache", "cache_pages",
+    "load", "checkpoint", "checkpoint_every", "resume", "trace", "tmpdir", "progress",
 )  # fmt: skip
 
 
@@ -93,12 +118,16 @@ def _path(value: str | os.PathLike[str] | None) -> Path | None:
     return None if value is None else Path(value)
 
 
-def _device(value: object) -> DeviceName:
-    if isinstance(value, list | tuple) and len(value) == 1:
-        value = value[0]
-    names = get_args(DeviceName)
-    if value is None:
-        return "cpu"
-    if value not in names:
-        raise OptionError(f"devices: expected one of {', '.join(names)}; got {value!r}")
-    return value  # type: ignore[return-value]
+def _with_threads(devices: tuple[Device, ...], asked: object) -> tuple[Device, ...]:
+    """Each device with the host threads that serve it; CPU devices that say nothing divide those
+    of the run.
+    """
+    total = thread_count(asked)  # type: ignore[arg-type]
+    sharing = sum(device.kind != "cuda" and device.threads is None for device in devices)
+    found = []
+    for device in devices:
+        threads = device.threads or max(total // max(sharing, 1), 1)
+        if device.kind == "cuda":
+            threads = device.streams or GPU_STREAMS
+        found.append(replace(device, threads=threads))
+    return tuple(sorted(found, key=lambda device: device.pulls_only))

@@ -102,11 +102,12 @@ def make_plan(
     streams: int | None = None,
     cache_pages: int | None = None,
     load: bool = True,
+    devices: int = 1,
 ) -> Plan:
-    """Decide, or raise a BudgetError that says what would do."""
+    """Decide, or raise a BudgetError that says what would do. Each device has a stream at least."""
     page_total = sum(each.num_pages for each in needs.lists)
     wanted = streams or 2 * threads
-    wanted = max(1, min(wanted, max((each.num_pages for each in needs.lists), default=1)))
+    wanted = max(devices, min(wanted, max((each.num_pages for each in needs.lists), default=1)))
     per_stream = sum(each.stream_bytes for each in needs.lists)
     page = max((each.page_bytes for each in needs.lists), default=1)
     resident = sum(each.resident_bytes for each in needs.lists)
@@ -124,7 +125,7 @@ def make_plan(
     if needs.gathered_bytes is not None:
         tiers.append(("streamed", needs.gathered_bytes + needs.always_bytes))
     # Fewer streams first: a pass more over the topology costs more than a stream less.
-    counts = [wanted] if streams else sorted({wanted, threads, 1}, reverse=True)
+    counts = [wanted] if streams else sorted({wanted, threads, devices}, reverse=True)
     for tier, held in tiers:
         for count in counts:
             left = memory - held - SPARE_BYTES - count * per_stream

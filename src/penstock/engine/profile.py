@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from penstock.device.cpu import cache_folder
+from penstock.device.generated import cache_folder
 from penstock.store.folder import stripe_name
 from penstock.store.graph import Graph
 

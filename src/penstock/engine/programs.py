@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from penstock.device.shape import Shape
-from penstock.engine.dispatch import Strategy, choose, touched_share
+from penstock.engine.dispatch import Strategy, choose, cost, touched_share
+from penstock.engine.dispatcher import Dispatcher
 from penstock.engine.engine import Engine
 from penstock.engine.profile import profile_for
 from penstock.engine.recovery import Recovery
 from penstock.engine.state import State
 from penstock.engine.sweeps import Sweeps, spans
+from penstock.engine.team import Team
 from penstock.errors import OptionError
-from penstock.metrics import Counters
+from penstock.metrics import Counters, clock
 from penstock.store.page import checksum
 from penstock.stream.order import batches_of
 from penstock.types import U8, U32, Array
@@ -45,11 +47,29 @@ class Settings:
     prepare: Callable[[Settings], Counters] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """How an iteration goes."""
+
+    strategy: Strategy
+    #: The active vertices, if they matter, and the share of the edges that they have.
+    frontier: U32
+    f: float
+    #: What it costs, if to pull costs 1.
+    cost: float = 1.0
+    #: Whether only those devices work that need not pull.
+    host_alone: bool = False
+
+
 class ProgramRun:
     """One run of one program. :attr:`state` holds the values afterwards."""
 
-    def __init__(self, engine: Engine, shape: Shape, kernels: Any, settings: Settings) -> None:
+    def __init__(
+        self, engine: Engine, shape: Shape, kernels: Any, settings: Settings, team: Team
+    ) -> None:
         self._engine = engine
+        self._team = team
+        self._dispatcher = Dispatcher(team, engine.options.dispatch) if team.is_mixed else None
         self._shape = shape
         self._kernels = kernels
         self._settings = settings
@@ -57,7 +77,8 @@ class ProgramRun:
         self.state = State(engine, shape, settings.fixed, in_place=settings.mode == "async")
         graph = engine.graph
         self._can_pull = not graph.directed or "in" in graph.directions
-        self._can_notify = not graph.directed or {"in", "out"} <= set(graph.directions)
+        both = not graph.directed or {"in", "out"} <= set(graph.directions)
+        self._can_notify = both and team.host_streams > 0
         self._can_push = "out" in graph.directions and self.state.in_memory
         self.active: Array = np.zeros(0, np.uint8)
         if self.program.activate is not None:
@@ -74,7 +95,7 @@ class ProgramRun:
                 "strategy: notify-pull looks at some of the vertices, and the program's totals "
                 f"({', '.join(self.program.totals)}) are sums over all of them; use pull or auto"
             )
-        self.sweeps = Sweeps(engine, shape, kernels, self.state, self.active)
+        self.sweeps = Sweeps(engine, shape, kernels, self.state, self.active, team)
 
     # The loop
 
@@ -120,11 +141,14 @@ class ProgramRun:
         return arrays
 
     def _iterate(self, recovery: Recovery) -> None:
-        settings = self._settings
-        strategy, frontier, f = self._choose()
+        settings, began = self._settings, clock()
+        choice = self._choose()
+        strategy, frontier = choice.strategy, choice.frontier
         if self._page:
             strategy = "pull"  # as it began
-        with self._engine.step(strategy=strategy, active_share=round(f, 6)) as row:
+        facts = {"devices": "host" if choice.host_alone else "all"} if self._dispatcher else {}
+        self._team.host_alone(alone=choice.host_alone)
+        with self._engine.step(strategy=strategy, active_share=round(choice.f, 6), **facts) as row:
             params = self._params()
             if strategy == "pull":
                 rows = self._pull(params, recovery)
@@ -139,6 +163,9 @@ class ProgramRun:
             } or self.totals
             row["active"] = int(sums[0]) if sums and self.program.activate else None
             row |= self.totals
+        if self._dispatcher is not None and choice.host_alone:
+            self._dispatcher.took(strategy, choice.cost, clock() - began)
+        self._team.host_alone(alone=False)
         self.iterations += 1
         if self.program.activate is not None and not (sums and sums[0]):
             self.converged = True
@@ -161,13 +188,26 @@ class ProgramRun:
         rows, self._partial, self._page = self._partial, [], 0
         return rows
 
-    def _choose(self) -> tuple[Strategy, U32, float]:
-        """How the next iteration goes, the active vertices, and the share of edges they have."""
+    def _choose(self) -> _Choice:
+        """How the next iteration goes."""
+        choice = self._choose_strategy()
+        if self._dispatcher is None:
+            return choice
+        asked, strategy = self._settings.strategy, choice.strategy
+        alone = strategy != "pull"
+        if asked == "auto":
+            alone = self._dispatcher.host_alone(
+                strategy, choice.cost, choice.f, self._penalty() if alone else 1.0
+            )
+            strategy = strategy if alone else "pull"
+        return replace(choice, strategy=strategy, host_alone=alone)
+
+    def _choose_strategy(self) -> _Choice:
         graph, asked = self._engine.graph, self._settings.strategy
         everything: U32 = np.empty(0, np.uint32)
         if self.program.activate is None or not self.state.in_memory:
             strategy: Strategy = "pull" if self._can_pull else "push"
-            return (strategy if asked == "auto" else asked), everything, 1.0
+            return _Choice(strategy if asked == "auto" else asked, everything, 1.0)
         frontier = np.flatnonzero(self.active).astype(np.uint32)
         f = len(frontier) / max(graph.num_vertices, 1)
         edges = graph.catalog.directions[graph.directions[0]].num_edges
@@ -176,9 +216,10 @@ class ProgramRun:
             active_edges = int(graph.degrees("out")[frontier].sum(dtype=np.int64))
             f = active_edges / max(edges, 1)
         if len(frontier) == graph.num_vertices and asked != "push" and self._can_pull:
-            return "pull", frontier, 1.0  # those without in-edges too, whom nobody notifies
+            # Those without in-edges too, whom nobody notifies.
+            return _Choice("pull", frontier, 1.0)
         if asked != "auto":
-            return asked, frontier, f
+            return _Choice(asked, frontier, f)
         incremental = self.program.incremental and not self.program.order_matters
         totals = len(self.program.totals) > 0  # over all vertices, not over some
         into = graph.catalog.directions[graph.stored("in")] if self._can_pull else None
@@ -189,7 +230,11 @@ class ProgramRun:
             can_pull=self._can_pull, can_notify=self._can_notify and not totals,
             can_push=self._can_push and incremental and not totals,
         )  # fmt: skip
-        return chosen, frontier, f
+        return _Choice(chosen, frontier, f, cost(chosen, f, touched, self._penalty()))
+
+    def _penalty(self) -> float:
+        """How many times longer it takes to read at random, where that happens."""
+        return 1.0 if self._engine.plan.resident else max(self._ratio(), 1.0)
 
     def _ratio(self) -> float:
         """How many times faster the storage reads in sequence than at random."""

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.device.lists import restrict_lists
-from penstock.device.shape import Shape
 from penstock.engine.engine import Engine
 from penstock.store.graph import Graph
 from penstock.stream.block import Block
@@ -66,15 +65,18 @@ def cut_bytes(graph: Graph, ranges: int, edge_bytes: int) -> int:
     return ranges * 4 * (graph.num_vertices + 1) + edges * edge_bytes
 
 
-def ranges_of(engine: Engine, shape: Shape) -> list[Range]:
-    """The ranges of a run: for the cache, for memory, or one that is everything."""
+def ranges_of(engine: Engine, shares: int = 1) -> list[Range]:
+    """The ranges of a run: for the cache, for memory, or one that is everything; ``shares`` is how
+    many the devices want.
+    """
     n, plan = engine.num_vertices, engine.plan
     lists = engine.lists("in")
-    if plan.cut and isinstance(lists, ResidentLists):
+    if plan.cut and shares == 1 and isinstance(lists, ResidentLists):
         return _cut_lists(engine, lists, engine.cut_ranges)
-    if plan.ranges == 1:
+    count = plan.ranges * shares
+    if count == 1:
         return [Range(0, n, lists, lambda piece: piece)]
-    size = -(-n // plan.ranges)
+    size = -(-n // count)
     return [
         Range(low, min(low + size, n), lists, _narrow(low, min(low + size, n)))
         for low in range(0, n, size)

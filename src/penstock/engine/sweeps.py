@@ -18,6 +18,7 @@ from penstock.engine.engine import Engine
 from penstock.engine.ranges import Range, ranges_of
 from penstock.engine.scratch import ScratchColumn
 from penstock.engine.state import State
+from penstock.engine.team import Pending, Team
 from penstock.program import Program
 from penstock.store.page import LARGE
 from penstock.stream.lists import Piece, by_page
@@ -82,13 +83,14 @@ class Sweeps:
     """The three ways an iteration can go. Each returns what kernels returned, in order."""
 
     def __init__(
-        self, engine: Engine, shape: Shape, kernels: Any, state: State, active: U8
+        self, engine: Engine, shape: Shape, kernels: Any, state: State, active: U8, team: Team
     ) -> None:
         self._engine = engine
         self._shape = shape
         self._kernels = kernels
         self._state = state
         self._active = active
+        self._team = team
         self._ranges: list[Range] | None = None
         self._marks: U8 | None = None
         self._sums: tuple[Array, ...] | None = None
@@ -98,7 +100,7 @@ class Sweeps:
     def pull(self, params: Params, pages: range | None = None) -> Rows:
         """Every vertex gathers, or those of some pages (with no run of large pages cut)."""
         if self._ranges is None:
-            self._ranges = ranges_of(self._engine, self._shape)
+            self._ranges = ranges_of(self._engine, self._team.shares.ranges)
         if len(self._ranges) == 1:
             rows = self._pull_whole(params, pages)
         else:
@@ -108,7 +110,7 @@ class Sweeps:
 
     def _pull_whole(self, params: Params, pages: range | None) -> Rows:
         state, lists = self._state, self._engine.lists("in")
-        gathered = state.gathered(0, self._engine.num_vertices)
+        self._team.hold(0, state.gathered(0, self._engine.num_vertices))
         slots = Slots(lists.table, self._shape.program, pages)
         firsts = lists.table["first_vid"].astype(np.int64)
 
@@ -116,37 +118,35 @@ class Sweeps:
             base, local = state.local(self._shape.local, piece.begin, piece.end)
             new = state.new_arrays(piece.begin, piece.end)
             found = self._engine.timed_call(
-                stream, piece, self._kernels.pull, piece.block, piece.begin, piece.end,
-                base, 0, gathered, local, new, self._active, params,
+                stream, piece, self._team.pull, stream, piece, base, local, new, self._active,
+                params,
             )  # fmt: skip
             state.store(piece.begin, new)
             return found
 
         def work(stream: int, piece: Piece) -> Rows:
             if piece in slots:
-                self._gather(stream, piece, 0, slots.at(piece), gathered, slots.sums, params)
+                self._gather(stream, piece, slots.at(piece), slots.sums, params)
                 return []
             # Totals are added up page by page, so that they are the same wherever the pages are.
             parts = by_page(piece, firsts) if self._shape.program.totals else [piece]
             return [one(stream, part) for part in parts]
 
-        rows = chain.from_iterable(lists.scan(work, pages=pages))
+        rows = chain.from_iterable(lists.scan(work, pages=pages, dealer=self._team.dealer))
         return [*rows, *self._finish_slots(slots, params)]
 
-    def _gather(
-        self, stream: int, piece: Piece, low: int, at: int, gathered: Any, sums: Any, params: Params
-    ) -> None:
+    def _gather(self, stream: int, piece: Piece, at: int, sums: Any, params: Params) -> None:
         base, local = self._state.local(self._shape.local, piece.begin, piece.end)
         self._engine.timed_call(
-            stream, piece, self._kernels.accumulate, piece.block, piece.begin, piece.end,
-            base, at, low, gathered, local, sums, params,
-        )  # fmt: skip
+            stream, piece, self._team.accumulate, stream, piece, base, at, local, sums, params
+        )
 
     def _finish_slots(self, slots: Slots, params: Params) -> Rows:
         rows = []
         for vertex, first, stop in slots.runs:
             self._kernels.merge(slots.sums, first, stop)
             rows.append(self._finish(vertex, vertex + 1, vertex - first, slots.sums, params))
+            self._team.changed(vertex, vertex + 1)
         return rows
 
     def _finish(self, begin: int, end: int, at: int, sums: Any, params: Params) -> Any:
@@ -157,27 +157,20 @@ class Sweeps:
         return found
 
     def _pull_ranges(self, params: Params) -> Rows:
-        """Gather from one range of vertices after another, then apply."""
+        """Gather from one range of vertices after another, or from several that each have a device
+        of their own, then apply.
+        """
         assert self._ranges is not None
-        engine, program = self._engine, self._shape.program
+        engine, program, team = self._engine, self._shape.program, self._team
         slots = Slots(self._ranges[0].lists.table, program)
         sums = _Sums(engine, program, in_memory=self._state.in_memory)
-        for part in self._ranges:
-            gathered = self._state.gathered(part.low, part.high)
-
-            def work(
-                stream: int, piece: Piece, part: Range = part, gathered: Any = gathered
-            ) -> None:
-                inside = part.narrow(piece)
-                if piece in slots:
-                    at = slots.at(piece)
-                    self._gather(stream, inside, part.low, at, gathered, slots.sums, params)
-                    return
-                at, mine = sums.open(piece.begin, piece.end)
-                self._gather(stream, inside, part.low, at, gathered, mine, params)
-                sums.close(piece.begin, mine)
-
-            part.lists.scan(work)
+        if team.shares.division == "S":
+            step = len(team.devices)
+            for first in range(0, len(self._ranges), step):
+                self._gather_parts(self._ranges[first : first + step], slots, sums, params)
+        else:
+            for part in self._ranges:
+                self._gather_range(part, slots, sums, params)
         for vertex, first, stop in slots.runs:
             self._kernels.merge(slots.sums, first, stop)
             sums.set(vertex, [values[first] for values in slots.sums])
@@ -189,12 +182,54 @@ class Sweeps:
 
         return engine.workers.run(apply, spans(engine.num_vertices))
 
+    def _gather_range(self, part: Range, slots: Slots, sums: _Sums, params: Params) -> None:
+        """All devices gather from one range (Strategy P)."""
+        self._team.hold(part.low, self._state.gathered(part.low, part.high))
+
+        def work(stream: int, piece: Piece) -> None:
+            inside = part.narrow(piece)
+            if piece in slots:
+                self._gather(stream, inside, slots.at(piece), slots.sums, params)
+                return
+            at, mine = sums.open(piece.begin, piece.end)
+            self._gather(stream, inside, at, mine, params)
+            sums.close(piece.begin, mine)
+
+        part.lists.scan(work, dealer=self._team.dealer)
+
+    def _gather_parts(self, parts: list[Range], slots: Slots, sums: _Sums, params: Params) -> None:
+        """Each device gathers from a range of its own, over all pages (Strategy S)."""
+        team, state, program = self._team, self._state, self._shape.program
+        team.hold_parts([(part.low, state.gathered(part.low, part.high)) for part in parts])
+        pending = Pending(len(parts))
+
+        def work(stream: int, piece: Piece) -> None:
+            number = team.number(stream)
+            if number >= len(parts):
+                return
+            mine = identities(program, piece.end - piece.begin)
+            self._gather(stream, parts[number].narrow(piece), piece.begin, mine, params)
+            made = pending.add(piece, number, mine)
+            if made is None:
+                return
+            if piece in slots:
+                at, mine = slots.at(piece), slots.sums
+            else:
+                at, mine = sums.open(piece.begin, piece.end)
+            for others in made:
+                self._kernels.join(mine, piece.begin - at, others)
+            if piece not in slots:
+                sums.close(piece.begin, mine)
+
+        parts[0].lists.scan(work, dealer=team.dealer)
+
     # Notify-pull
 
     def notify_pull(self, frontier: U32, params: Params) -> Rows:
         """Active vertices notify their out-neighbours, which gather."""
         engine, state = self._engine, self._state
         marks = self._marked()
+        self._team.forget()
         touched = distinct(engine.traverse(frontier, notify, marks, direction="out"))
         marks[touched] = 0
         self._active[frontier] = 0
@@ -206,7 +241,10 @@ class Sweeps:
 
         def work(stream: int, piece: Piece) -> Any:
             if piece in slots:
-                self._gather(stream, piece, 0, slots.at(piece), gathered, slots.sums, params)
+                engine.timed_call(
+                    stream, piece, self._kernels.accumulate, piece.block, piece.begin, piece.end,
+                    0, slots.at(piece), 0, gathered, local, slots.sums, params,
+                )  # fmt: skip
                 return None
             return engine.timed_call(
                 stream, piece, self._kernels.pull_some, piece.block, piece.vertices,
@@ -239,6 +277,7 @@ class Sweeps:
         A sum whose order matters goes over the lists in their order, one at a time.
         """
         engine, program, state = self._engine, self._shape.program, self._state
+        self._team.forget()
         if self._sums is None:
             pairs = zip(program.identities, program.accumulators, strict=True)
             self._sums = tuple(

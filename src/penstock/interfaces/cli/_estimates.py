@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from penstock.store.graph import Graph
 
 #: The options that an estimate depends on.
-_OPTIONS = ("memory", "threads", "streams", "devices", "cache", "cache_pages", "load")
+_OPTIONS = (
+    *("memory", "threads", "streams", "devices", "division", "dispatch", "cache", "cache_pages"),
+    "load",
+)
 
 _LIMITS = {
     "disk": "by reading",

@@ -22,7 +22,8 @@ IdKind = Literal["int", "string"]
 OnBadLine = Literal["error", "skip"]
 GeneratorName = Literal["rmat", "uniform"]
 CachePolicy = Literal["keep", "lru", "mru", "lfu"]
-DeviceName = Literal["cpu", "reference"]
+DivisionName = Literal["auto", "P", "S"]
+DispatchName = Literal["time", "alpha"]
 
 _INPUT = "Reading the input"
 _GRAPH = "The graph"
@@ -198,9 +199,27 @@ Streams = Annotated[
     ),
 ]
 Devices = Annotated[
-    DeviceName | None,
+    str | None,
     typer.Option(
-        help="Where kernels run; reference is plain Python, slow. Default: cpu.",
+        metavar="NAMES",
+        help="Where kernels run: cpu, cpu:THREADS, cuda, cuda:NUMBER, each with @MEMORY if it has "
+        "a limit, several with commas between; or reference, plain Python, slow. Default: cpu.",
+        rich_help_panel=_WORK,
+    ),
+]
+Division = Annotated[
+    DivisionName | None,
+    typer.Option(
+        help="How several devices divide the work: all have all values and each page goes to one "
+        "(P), or they divide the values and each page goes to all (S). Default: P if values fit.",
+        rich_help_panel=_WORK,
+    ),
+]
+Dispatch = Annotated[
+    DispatchName | None,
+    typer.Option(
+        help="When the CPU works without the GPUs: if that takes the least time, or by Garaph's "
+        "rule. Default: time.",
         rich_help_panel=_WORK,
     ),
 ]

@@ -106,6 +106,8 @@ def command(
     threads: o.Threads = None,
     streams: o.Streams = None,
     devices: o.Devices = None,
+    division: o.Division = None,
+    dispatch: o.Dispatch = None,
     cache: o.Cache = None,
     cache_pages: o.CachePages = None,
     no_load: o.NoLoad = False,
@@ -133,7 +135,10 @@ def _check(given: dict[str, Any]) -> None:
     """Refuse options that would not be used."""
     elsewhere = given["device"] is not None
     there = ("storage", "rmat", "passes", "page_size", "physical_ids")
-    here = ("measure", "memory", "threads", "streams", "devices", "cache", "cache_pages", "no_load")
+    here = (
+        *("measure", "memory", "threads", "streams", "devices", "division", "dispatch", "cache"),
+        *("cache_pages", "no_load"),
+    )
     for name in here if elsewhere else there:
         if given[name] is not None and given[name] is not False:
             option = name.replace("_", "-")

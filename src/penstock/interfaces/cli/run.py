@@ -73,6 +73,8 @@ def command(
     threads: o.Threads = None,
     streams: o.Streams = None,
     devices: o.Devices = None,
+    division: o.Division = None,
+    dispatch: o.Dispatch = None,
     cache: o.Cache = None,
     cache_pages: o.CachePages = None,
     no_load: o.NoLoad = False,
@@ -153,8 +155,8 @@ def run_text(
 def run_options(given: dict[str, Any]) -> dict[str, Any]:
     """From the command line's options to those that every algorithm takes."""
     same = (
-        *("memory", "threads", "streams", "devices", "cache", "cache_pages", "trace", "tmpdir"),
-        *("checkpoint", "checkpoint_every", "resume"),
+        *("memory", "threads", "streams", "devices", "division", "dispatch", "cache"),
+        *("cache_pages", "trace", "tmpdir", "checkpoint", "checkpoint_every", "resume"),
     )
     options = {name: given[name] for name in same}
     if options["checkpoint"] is None and (options["resume"] or options["checkpoint_every"]):
