@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from penstock.algorithms._direction import Thresholds
+from penstock.algorithms._gas import refuse_options, search
 from penstock.algorithms._level_state import I32, MORE_BYTES, STATE_BYTES, frontier_bytes
 from penstock.algorithms._levels import search_levels
 from penstock.algorithms._levels_check import check_levels
@@ -104,7 +105,7 @@ def _thresholds(alpha: float | None, beta: float | None) -> Thresholds | None:
     return Thresholds(float(alpha), float(beta))
 
 
-@algorithm(cost=_cost, verify=verify)
+@algorithm(cost=_cost, verify=verify, on_devices=True)
 def bfs(
     task: Task,
     source: Vertices,
@@ -185,6 +186,13 @@ def bfs(
     if resident_edges is not None:
         check_count(resident_edges, "resident_edges")
     sources = sources_of(task, source)
+    if not task.options.on_plain_cpu:
+        refuse_options(
+            "bfs", alpha=alpha, beta=beta, breakdown=breakdown, resident_edges=resident_edges,
+            dual=dual,
+        )  # fmt: skip
+        levels, parents = search(task, sources, depth_limit)
+        return task.result("level", levels, more={}, vid_columns={"parents": parents})
     engine = _open(task, _cost(graph, resident_edges, dual))
     both_ways = len(graph.directions) == 2 and (engine.is_resident() or engine.is_tiered())
     can_pull = not graph.directed or both_ways

@@ -130,7 +130,7 @@ def _reached(graph: Graph, kept: F32) -> Any:
     return reached
 
 
-@algorithm(cost=_cost, verify=verify)
+@algorithm(cost=_cost, verify=verify, on_devices=True)
 def circuit(
     task: Task,
     fixed: VertexValues,

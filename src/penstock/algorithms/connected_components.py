@@ -25,6 +25,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from penstock.algorithms._gas import label_by_program
 from penstock.algorithms._vids import by_vid, vids_by_vid
 from penstock.engine.algorithm import Cost, Task, algorithm
 from penstock.engine.engine import Engine
@@ -157,7 +158,7 @@ def _cost(graph: Graph) -> Cost:
     return Cost(12, graph.directions, 1.0, work=1.5, resident_passes=0.15)
 
 
-@algorithm(cost=_cost, verify=verify)
+@algorithm(cost=_cost, verify=verify, on_devices=True)
 def connected_components(task: Task) -> Result:
     """Connected components; directions are ignored (weak components).
 
@@ -192,11 +193,14 @@ def connected_components(task: Task) -> Result:
     [1, 1, 3, 3, 3]
     """
     graph = task.graph
-    engine = task.open(_cost(graph))
-    if not engine.is_resident():
-        engine = task.open(Cost(12, graph.directions[:1], 1.0))
-    with engine:
-        labels = label_components(engine)
+    if task.options.on_plain_cpu:
+        engine = task.open(_cost(graph))
+        if not engine.is_resident():
+            engine = task.open(Cost(12, graph.directions[:1], 1.0))
+        with engine:
+            labels = label_components(engine)
+    else:
+        labels = label_by_program(task)
     return task.result(
         "component", lambda: smallest_ids(graph, labels), more={}, values_are_vids=True
     )

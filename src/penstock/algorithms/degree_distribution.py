@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from penstock.algorithms._gas import count_degrees
 from penstock.engine.algorithm import Cost, Task, algorithm
 from penstock.engine.result import Result
 from penstock.errors import OptionError, VerificationError
@@ -48,7 +49,16 @@ def verify(graph: Graph, result: Result) -> None:
         raise VerificationError("degree_distribution: the edges have other degrees than the table")
 
 
-@algorithm(cost=_cost, verify=verify)
+def _count_on_devices(task: Task, direction: Kind) -> Array:
+    if task.graph.directed and direction != "in":
+        raise OptionError(
+            f"direction: devices count the edges that lead to a vertex, direction='in'; got "
+            f"{direction!r}: leave out devices"
+        )
+    return count_degrees(task)
+
+
+@algorithm(cost=_cost, verify=verify, on_devices=True)
 def degree_distribution(task: Task, direction: Kind = "out") -> Result:
     """How many vertices have each degree.
 
@@ -82,8 +92,11 @@ def degree_distribution(task: Task, direction: Kind = "out") -> Result:
     {0: 1, 1: 1, 2: 1}
     """
     graph = task.graph
-    columns = [graph.degrees(each) for each in _directions(graph, direction)]
-    task.open(Cost(0, (), 0.0))
+    if task.options.on_plain_cpu:
+        columns = [graph.degrees(each) for each in _directions(graph, direction)]
+        task.open(Cost(0, (), 0.0))
+    else:
+        columns = [_count_on_devices(task, direction)]
     total: Array = np.zeros(1, np.int64)
     for begin in range(0, graph.num_vertices, PART):
         end = min(begin + PART, graph.num_vertices)

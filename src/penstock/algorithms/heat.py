@@ -101,7 +101,7 @@ def verify(graph: Graph, result: Result) -> None:
     compare(graph, result, expected, STEP_ERROR * (10 + own["max_iter"]))
 
 
-@algorithm(cost=_cost, verify=verify)
+@algorithm(cost=_cost, verify=verify, on_devices=True)
 def heat(
     task: Task,
     initial: VertexValues,

@@ -75,7 +75,7 @@ def verify(graph: Graph, result: Result) -> None:
     verify_step(graph, result, _walk(graph, **{**result.stats["parameters"], "dtype": "float64"}))
 
 
-@algorithm(cost=_cost, verify=verify)
+@algorithm(cost=_cost, verify=verify, on_devices=True)
 def pagerank(
     task: Task,
     alpha: float = 0.85,

@@ -38,6 +38,7 @@ from typing import Any
 import numpy as np
 
 from penstock.algorithms import _stepping as kernels
+from penstock.algorithms._gas import distances_from, refuse_options, search
 from penstock.algorithms._levels import search_levels
 from penstock.algorithms._paths import find_parents, verify
 from penstock.algorithms._sources import source_identity, sources_of
@@ -291,7 +292,25 @@ def _open_for_parents(graph: Graph, options: RunOptions, cost: Cost) -> Engine:
     return Task(graph, options).open(cost)
 
 
-@algorithm(cost=_cost, verify=verify)
+def _on_devices(task: Task, sources: U32, farthest: float, cost: Cost) -> Result:
+    """By a vertex program: the distances are the same."""
+    graph = task.graph
+    if graph.catalog.weight is None:
+        limit = None if farthest >= graph.num_vertices else int(farthest)
+        levels, parents = search(task, sources, limit)
+        distances = np.where(levels < 0, np.inf, levels)
+        return task.result("distance", distances, more={}, vid_columns={"parents": parents})
+    _refuse_bad_weights(graph)
+    distances = distances_from(task, sources, farthest)
+
+    def parents_when_used() -> U32:
+        with _open_for_parents(graph, task.options, cost) as another:
+            return find_parents(another, sources, distances)
+
+    return task.result("distance", distances, more={}, vid_columns={"parents": parents_when_used})
+
+
+@algorithm(cost=_cost, verify=verify, on_devices=True)
 def sssp(
     task: Task, source: Vertices, cutoff: float | None = None, delta: float | None = None
 ) -> Result:
@@ -352,6 +371,9 @@ def sssp(
     graph, sources = task.graph, sources_of(task, source)
     cost = _cost(graph, source, cutoff, delta)
     farthest = np.inf if cutoff is None else float(cutoff)
+    if not task.options.on_plain_cpu:
+        refuse_options("sssp", delta=delta)
+        return _on_devices(task, sources, farthest, cost)
     with task.open(cost) as engine:
         if graph.catalog.weight is None:
             limit = None if farthest >= graph.num_vertices else int(farthest)

@@ -23,6 +23,7 @@ from penstock.engine.result import Result
 from penstock.engine.result_columns import ids_of
 from penstock.engine.trace import write_trace
 from penstock.engine.vertices import by_vid, in_id_order, vid_of, vids_of
+from penstock.errors import OptionError
 from penstock.metrics import clock
 from penstock.program import Program
 from penstock.store.graph import Graph
@@ -187,6 +188,7 @@ class Algorithm:
         verify: Callable[[Graph, Result], None],
         *,
         finds_edges: bool = False,
+        on_devices: bool = False,
     ) -> None:
         self.name = function.__name__
         self._function = function
@@ -194,6 +196,8 @@ class Algorithm:
         self.verify = verify
         #: Whether its results have ``edges``.
         self.finds_edges = finds_edges
+        #: Whether it runs on other devices than one CPU, too.
+        self.on_devices = on_devices
         self.__doc__ = function.__doc__
         self.__name__ = self.__qualname__ = self.name
         self.__module__ = function.__module__
@@ -225,6 +229,12 @@ class Algorithm:
 
     def call(self, task: Task, own: Mapping[str, Any]) -> Result:
         """Run it as a task, with parameters of its own."""
+        if not (self.on_devices or task.options.on_plain_cpu):
+            names = ", ".join(device.name for device in task.options.devices)
+            raise OptionError(
+                f"devices: {self.name} runs on one CPU only, got {names}; leave out devices (the "
+                "guide to devices lists the algorithms that run on others)"
+            )
         return self._function(task, **own)
 
     def cost(self, graph: Graph, **own: Any) -> Cost:
@@ -246,10 +256,11 @@ def algorithm(
     cost: Callable[..., Cost],
     verify: Callable[[Graph, Result], None],
     finds_edges: bool = False,
+    on_devices: bool = False,
 ) -> Callable[[Callable[..., Result]], Algorithm]:
     """Make an algorithm of a function ``(task, **parameters)``."""
 
     def wrap(function: Callable[..., Result]) -> Algorithm:
-        return Algorithm(function, cost, verify, finds_edges=finds_edges)
+        return Algorithm(function, cost, verify, finds_edges=finds_edges, on_devices=on_devices)
 
     return wrap

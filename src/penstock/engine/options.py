@@ -86,8 +86,8 @@ class RunOptions:
 
     @property
     def on_plain_cpu(self) -> bool:
-        """Whether there is one device, the CPU, to do all the work."""
-        return len(self.devices) == 1 and self.devices[0].kind == "cpu"
+        """Whether one CPU does all the work, as it likes."""
+        return self.devices == (Device(threads=self.threads),)
 
     def check(self) -> None:
         """Raise an OptionError for what cannot be."""

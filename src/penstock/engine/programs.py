@@ -79,7 +79,8 @@ class ProgramRun:
         self._can_pull = not graph.directed or "in" in graph.directions
         both = not graph.directed or {"in", "out"} <= set(graph.directions)
         self._can_notify = both and team.host_streams > 0
-        self._can_push = "out" in graph.directions and self.state.in_memory
+        pushes = team.host_streams > 0 or team.all_push
+        self._can_push = "out" in graph.directions and self.state.in_memory and pushes
         self.active: Array = np.zeros(0, np.uint8)
         if self.program.activate is not None:
             self.active = engine.array("active", np.uint8, 1)

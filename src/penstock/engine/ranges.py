@@ -78,12 +78,13 @@ def ranges_of(engine: Engine, shares: int = 1) -> list[Range]:
         return [Range(0, n, lists, lambda piece: piece)]
     size = -(-n // count)
     return [
-        Range(low, min(low + size, n), lists, _narrow(low, min(low + size, n)))
+        Range(low, min(low + size, n), lists, narrow_to(low, min(low + size, n)))
         for low in range(0, n, size)
     ]
 
 
-def _narrow(low: int, high: int) -> Narrow:
+def narrow_to(low: int, high: int) -> Narrow:
+    """What leaves of a piece only the neighbours from ``low`` to ``high``, counted from there."""
     return lambda piece: piece._replace(
         block=restrict(piece.block, piece.begin, piece.end, low, high)
     )
@@ -99,7 +100,7 @@ def _cut_lists(engine: Engine, lists: ResidentLists, ranges: int) -> list[Range]
         key = (f"cut {low}-{high} of {lists.direction}", engine.columns)
         blocks = engine.graph.kept.get(key)
         if blocks is None:
-            narrow = _narrow(low, high)
+            narrow = narrow_to(low, high)
 
             def cut(stream: int, piece: Piece, narrow: Narrow = narrow) -> Block:
                 return narrow(piece).block

@@ -14,6 +14,7 @@ import numpy as np
 from penstock.arrays import distinct
 from penstock.device.lists import notify
 from penstock.device.shape import Shape
+from penstock.engine.device_push import push_on_devices
 from penstock.engine.engine import Engine
 from penstock.engine.ranges import Range, ranges_of
 from penstock.engine.scratch import ScratchColumn
@@ -291,7 +292,9 @@ class Sweeps:
         if everything:
             frontier = np.arange(n, dtype=np.uint32)
         args = (gathered, of_dst, self._sums, marks, params)
-        if program.order_matters or len(program.accumulators) > 1:
+        if self._team.all_push and not (program.order_matters or len(program.accumulators) > 1):
+            touched = push_on_devices(engine, self._team, frontier, args)
+        elif program.order_matters or len(program.accumulators) > 1:
             touched = distinct(self._push_in_order(frontier, args))
         else:
             touched = distinct(engine.traverse(frontier, self._kernels.push, *args))

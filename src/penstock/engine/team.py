@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from penstock.device.device import Arrays, Change, Params, ProgramDevice, Row
+from penstock.device.device import (
+    Arrays,
+    Change,
+    Params,
+    ProgramDevice,
+    PushingDevice,
+    Row,
+)
 from penstock.device.host import HostDevice
 from penstock.device.shape import Shape
 from penstock.device.spec import Device
@@ -57,7 +64,6 @@ class Team:
             _make_device(engine, shape, kernels, spec, self._owners.count(k), in_place=in_place)
             for k, spec in enumerate(specs)
         ]
-        #: The number that a stream has among those of its device.
         self._places = [k - self._owners.index(owner) for k, owner in enumerate(self._owners)]
         engine.slowdowns = [specs[owner].slowdown for owner in self._owners]
         rooms = [getattr(device, "room", device.spec.memory) for device in self.devices]
@@ -98,9 +104,17 @@ class Team:
         return any(device.spec.kind == "cuda" for device in self.devices)
 
     @property
-    def all_push_on_devices(self) -> bool:
-        """Whether all devices have memory of their own, and none is left to push but they."""
+    def all_push(self) -> bool:
+        """Whether values are pushed on the devices, because there is no other."""
         return all(device.spec.kind == "cuda" for device in self.devices)
+
+    def pushers(self) -> list[PushingDevice]:
+        """The devices, if all of them push."""
+        return [cast("PushingDevice", device) for device in self.devices]
+
+    def place(self, stream: int) -> int:
+        """The number that a stream has among those of its device."""
+        return self._places[stream]
 
     def number(self, stream: int) -> int:
         """Which device a stream serves."""

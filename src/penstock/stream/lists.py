@@ -112,8 +112,10 @@ class Lists(Protocol):
         order of the pages. Which stream gets which piece is nobody's business, or a dealer's.
         """
 
-    def visit(self, vertices: U32, work: Work) -> list[Any]:
-        """Call ``work`` for pieces that hold these vertices (ascending, each once)."""
+    def visit(self, vertices: U32, work: Work, *, dealer: Dealer | None = None) -> list[Any]:
+        """Call ``work`` for pieces that hold these vertices (ascending, each once). For a dealer
+        the pieces are cut as for a scan.
+        """
 
 
 def column_positions(graph: Graph, columns: Sequence[str]) -> tuple[str, ...]:
@@ -217,10 +219,10 @@ class StreamedLists:
 
         return list(chain.from_iterable(self._workers.run(one, range(len(chosen)))))
 
-    def visit(self, vertices: U32, work: Work) -> list[Any]:
+    def visit(self, vertices: U32, work: Work, *, dealer: Dealer | None = None) -> list[Any]:
         """See :class:`Lists`."""
         pages = visiting_order(self.table, pages_of(self.table, vertices), self._cache)
-        return self._run(pages, slices_of(self.table, pages, vertices), work)
+        return self._run(pages, slices_of(self.table, pages, vertices), work, dealer)
 
     def _run(
         self,
@@ -231,7 +233,9 @@ class StreamedLists:
     ) -> list[Any]:
         take = None
         if dealer is not None:
-            pages = np.repeat(pages, dealer.copies).tolist()
+            pages = [page for page in pages for _ in range(dealer.copies)]
+            if parts is not None:
+                parts = [part for part in parts for _ in range(dealer.copies)]
             take = dealer.deal(pages)
 
         def one(stream: int, position: int) -> list[Any]:

@@ -61,15 +61,26 @@ class ResidentLists:
             return [work(0, piece) for piece in pieces]
         if dealer is None:
             return self._workers.run(work, pieces)
-        numbers = np.repeat(np.arange(len(pieces)), dealer.copies).tolist()
-        return self._workers.run(
-            lambda stream, k: work(stream, pieces[k]), numbers, take=dealer.deal(numbers)
-        )
+        return self._deal(work, list(enumerate(pieces)), dealer)
 
-    def visit(self, vertices: U32, work: Work) -> list[Any]:
-        """See :class:`Lists`; the vertices may come in any order."""
+    def _deal(self, work: Work, pieces: list[tuple[int, Piece]], dealer: Dealer) -> list[Any]:
+        """Pieces with their numbers, each to whoever is to have it."""
+        copies = [each for each in pieces for _ in range(dealer.copies)]
+        take = dealer.deal([number for number, _ in copies])
+        return self._workers.run(lambda stream, each: work(stream, each[1]), copies, take=take)
+
+    def visit(self, vertices: U32, work: Work, *, dealer: Dealer | None = None) -> list[Any]:
+        """See :class:`Lists`; without a dealer the vertices may come in any order."""
         if len(vertices) == 0:
             return []
+        if dealer is not None:
+            holding = [
+                (k, piece._replace(vertices=vertices[a:b]))
+                for k, piece in enumerate(self._pieces)
+                for a, b in [np.searchsorted(vertices, [piece.begin, piece.end]).tolist()]
+                if a < b
+            ]
+            return self._deal(work, holding, dealer)
         share = PART_EDGES if self._workers.count > 1 else 1 << 62
         cuts = _cut_frontier(self.block.offsets, vertices, share, self._workers.count)
         pieces = [

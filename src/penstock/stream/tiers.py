@@ -31,7 +31,7 @@ from penstock.store.graph import FilePages, Graph
 from penstock.stream.arena import Arena, ReadStream
 from penstock.stream.block import BY_PLACE, Block
 from penstock.stream.cache import PageCache
-from penstock.stream.lists import Piece, StreamedLists, Work
+from penstock.stream.lists import Dealer, Piece, StreamedLists, Work
 from penstock.stream.policy import POLICIES
 from penstock.types import I64, U8, U32, Array, Direction
 
@@ -152,7 +152,7 @@ class TieredLists(StreamedLists):
         self._readers.close()
         super().close()
 
-    def visit(self, vertices: U32, work: Work) -> list[Any]:
+    def visit(self, vertices: U32, work: Work, *, dealer: Dealer | None = None) -> list[Any]:
         """See :class:`~penstock.stream.lists.Lists`; unless it visits whole pages, blocks have the
         lists by their places.
         """
@@ -160,7 +160,7 @@ class TieredLists(StreamedLists):
         edges = int(list_edges(vertices, *ends))
         how = choose_reading(len(vertices), edges, self._graph.num_vertices, len(self.table))
         if how == "pages":
-            return super().visit(vertices, work)
+            return super().visit(vertices, work, dealer=dealer)
         streams = self._arena.deep if how == "deep" else self._arena.wide
         gap = MANY_GAP if how == "long runs" else GAP
         rounds = 1 if len(vertices) < FEW_LISTS * len(streams) else ROUNDS
