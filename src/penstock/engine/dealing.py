@@ -59,6 +59,7 @@ class FreeDealer:
         self._pieces = max(self._pieces, len(numbers))
         began: list[float | None] = [None] * len(self.seconds)
         taken = 0
+        there = set(self.streams)
 
         def take(stream: int) -> int | None:
             nonlocal taken
@@ -68,9 +69,12 @@ class FreeDealer:
             began[stream] = None
             if taken == len(numbers):
                 return None
-            others = [self.seconds[k] for k in self.streams if k != stream]
+            # Who has declined does not come back: the last one takes all.
+            there.discard(stream)
+            others = [self.seconds[k] for k in there]
             if not takes_another(self.seconds[stream], others, len(numbers) - taken):
                 return None
+            there.add(stream)
             began[stream] = now
             taken += 1
             return taken - 1

@@ -81,7 +81,8 @@ class Team:
         self.host_streams = sum(owner < host for owner in self._owners)
         #: Whether some devices only pull and others need not.
         self.is_mixed = 0 < host < len(specs)
-        alike = len({(spec.kind, spec.threads, spec.slowdown) for spec in specs}) == 1
+        kinds = {(spec.kind, spec.threads, spec.slowdown, spec.only_pulls) for spec in specs}
+        alike = len(kinds) == 1
         self.dealer: StaticDealer | FreeDealer | None = None
         if self.shares.division == "S" or (alike and len(specs) > 1):
             to_all = self.shares.division == "S"
