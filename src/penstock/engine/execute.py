@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from penstock.device.shape import Shape, shape_of
+from penstock.engine.division import Shares
 from penstock.engine.engine import Engine
 from penstock.engine.options import RunOptions
 from penstock.engine.programs import ProgramRun, Settings
+from penstock.engine.ranges import MOST_RANGES as MOST_CUTS
 from penstock.engine.ranges import cut_bytes, wanted_ranges
-from penstock.engine.team import Team
+from penstock.engine.team import Team, shares_of
 from penstock.errors import OptionError
 from penstock.metrics import Counters
 from penstock.program import Program
@@ -35,11 +37,9 @@ class Outcome:
 
 
 def program_needs(
-    graph: Graph, shape: Shape, settings: Settings, *, may_cut: bool = True
+    graph: Graph, shape: Shape, settings: Settings, options: RunOptions | None = None
 ) -> dict[str, Any]:
-    """What the engine must know about a program's memory: its arguments of that name. Lists may
-    also be cut for the processor's cache, if it is one that gathers from all values.
-    """
+    """What the engine must know about a program's memory: its arguments of that name."""
     program, n = shape.program, graph.num_vertices
     fixed = program.fixed_dtypes
     state = sum(dtype.itemsize for dtype in program.state_dtypes.values())
@@ -54,7 +54,10 @@ def program_needs(
     widths = program.state_dtypes | fixed
     gathered = sum(widths[name].itemsize if name in widths else 4 for name in shape.gathered)
     may_travel = not in_place and settings.strategy in ("auto", "pull") and _has_in(graph)
-    ranges = wanted_ranges(graph, gathered) if may_travel and may_cut else 1
+    ranges = 1
+    if may_travel:
+        shares = None if options is None else shares_of(n, shape, options)
+        ranges = _cuts(graph, gathered, options, shares)
     columns = {c.name: c.dtype.itemsize for c in graph.catalog.columns}
     edge_bytes = 4 + sum(columns[name] for name in shape.columns)
     return {
@@ -66,6 +69,17 @@ def program_needs(
         "cut_ranges": ranges,
         "cut_bytes": cut_bytes(graph, ranges, edge_bytes) + (sums * n if ranges > 1 else 0),
     }
+
+
+def _cuts(graph: Graph, gathered: int, options: RunOptions | None, shares: Shares | None) -> int:
+    """Into how many ranges lists are best cut, once, if there is memory to keep them so: as many as
+    the devices divide the values into, or as fit a processor's cache; GPUs take lists as they are.
+    """
+    if options is not None and any(device.kind == "cuda" for device in options.devices):
+        return 1
+    if shares is not None and shares.ranges > 1:
+        return shares.ranges if shares.ranges <= MOST_CUTS else 1
+    return wanted_ranges(graph, gathered)
 
 
 def _has_in(graph: Graph) -> bool:
@@ -115,10 +129,7 @@ def prepare(
         raise OptionError("strategy: notify-pull needs a program with activate")
     columns = {column.name: column.dtype for column in graph.catalog.columns}
     shape = shape_of(program, columns, settings.params, graph.catalog.weight)
-    may_cut = options is None or (
-        options.division != "S" and all(device.kind != "cuda" for device in options.devices)
-    )
-    return shape, program_needs(graph, shape, settings, may_cut=may_cut)
+    return shape, program_needs(graph, shape, settings, options)
 
 
 def execute(graph: Graph, program: Program, settings: Settings, options: RunOptions) -> Outcome:
@@ -129,7 +140,8 @@ def execute(graph: Graph, program: Program, settings: Settings, options: RunOpti
         engine.metrics.per_stream[0].add(counted)
         kernels = make_kernels(shape, options.devices[0].kind)
         in_place = settings.mode == "async"
-        with Team(engine, shape, kernels, in_place=in_place) as team:
+        shares = shares_of(graph.num_vertices, shape, options)
+        with Team(engine, shape, kernels, shares, in_place=in_place) as team:
             run = ProgramRun(engine, shape, kernels, settings, team)
             run.run(identity_of(shape, settings))
             if not options.on_plain_cpu:

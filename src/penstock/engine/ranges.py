@@ -8,7 +8,7 @@ that most edges lead to first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,8 +71,9 @@ def ranges_of(engine: Engine, shares: int = 1) -> list[Range]:
     """
     n, plan = engine.num_vertices, engine.plan
     lists = engine.lists("in")
-    if plan.cut and shares == 1 and isinstance(lists, ResidentLists):
-        return _cut_lists(engine, lists, engine.cut_ranges)
+    cut = engine.cut_ranges
+    if plan.cut and shares in (1, cut) and isinstance(lists, ResidentLists):
+        return _cut_lists(engine, lists, cut)
     count = plan.ranges * shares
     if count == 1:
         return [Range(0, n, lists, lambda piece: piece)]
@@ -107,8 +108,14 @@ def _cut_lists(engine: Engine, lists: ResidentLists, ranges: int) -> list[Range]
 
             blocks = lists.scan(cut)
             engine.graph.kept[key] = blocks
-        found.append(Range(low, high, lists.with_blocks(blocks), lambda piece: piece))
+        found.append(Range(low, high, lists, _exchange(lists.pieces, blocks)))
     return found
+
+
+def _exchange(pieces: Sequence[Piece], blocks: Sequence[Block]) -> Narrow:
+    """What gives a piece another block."""
+    of = {(p.page, p.begin): block for p, block in zip(pieces, blocks, strict=True)}
+    return lambda piece: piece._replace(block=of[piece.page, piece.begin])
 
 
 def restrict(block: Block, begin: int, end: int, low: int, high: int) -> Block:

@@ -22,6 +22,7 @@ from penstock.device.spec import Device
 from penstock.engine.dealing import FreeDealer, StaticDealer
 from penstock.engine.division import Shares, divide
 from penstock.engine.engine import Engine
+from penstock.engine.options import RunOptions
 from penstock.stream.lists import Piece
 from penstock.types import U8, Array
 
@@ -35,6 +36,28 @@ def owners_of(streams: int, weights: Sequence[int]) -> list[int]:
         upto = max(round(streams * given / total), len(owners) + 1)
         owners += [k] * (min(upto, streams - (len(weights) - 1 - k)) - len(owners))
     return owners
+
+
+def shares_of(num_vertices: int, shape: Shape, options: RunOptions) -> Shares:
+    """How the devices of a run divide the values that lists are gathered from."""
+    a_vertex = sum(shape.dtypes[name].itemsize for name in shape.gathered)
+    rooms = [_room(device) for device in options.devices]
+    return divide(a_vertex * num_vertices, rooms, options.division)
+
+
+def _room(spec: Device) -> int | None:
+    """Bytes for gathered values. On a GPU they are there twice, before and after an iteration, and
+    leave a quarter of its memory to pages.
+    """
+    if spec.kind != "cuda":
+        return spec.memory
+    from penstock.device.cuda_memory import free_bytes, gpu
+
+    memory = spec.memory
+    if memory is None:
+        with gpu(spec.number):
+            memory = free_bytes()
+    return memory * 3 // 8
 
 
 def _make_device(
@@ -57,7 +80,9 @@ class Team:
     Streams of devices that can do more than pull come first: they are the *host*.
     """
 
-    def __init__(self, engine: Engine, shape: Shape, kernels: Any, *, in_place: bool) -> None:
+    def __init__(
+        self, engine: Engine, shape: Shape, kernels: Any, shares: Shares, *, in_place: bool
+    ) -> None:
         specs = engine.options.devices
         self._owners = owners_of(engine.workers.count, [spec.threads or 1 for spec in specs])
         self.devices = [
@@ -66,10 +91,7 @@ class Team:
         ]
         self._places = [k - self._owners.index(owner) for k, owner in enumerate(self._owners)]
         engine.slowdowns = [specs[owner].slowdown for owner in self._owners]
-        rooms = [getattr(device, "room", device.spec.memory) for device in self.devices]
-        a_vertex = sum(shape.dtypes[name].itemsize for name in shape.gathered)
-        gathered_bytes = a_vertex * engine.num_vertices
-        self.shares: Shares = divide(gathered_bytes, rooms, engine.options.division)
+        self.shares = shares
         self._workers = engine.workers
         self._in_place = in_place
         self._gathered: Arrays = ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -34,18 +33,9 @@ class ResidentLists:
         self._workers = workers
 
     @cached_property
-    def _pieces(self) -> list[Piece]:
+    def pieces(self) -> list[Piece]:
+        """All of it, in the pieces of a scan."""
         return _cut_pieces(self.block, self.table, range(len(self.table)))
-
-    def with_blocks(self, blocks: Sequence[Block]) -> ResidentLists:
-        """The same pieces, each with another block; to be scanned as a whole."""
-        other = ResidentLists.__new__(ResidentLists)
-        other.block, other.table, other.direction = self.block, self.table, self.direction
-        other._workers = self._workers
-        other._pieces = [
-            piece._replace(block=block) for piece, block in zip(self._pieces, blocks, strict=True)
-        ]
-        return other
 
     def scan(
         self,
@@ -56,7 +46,7 @@ class ResidentLists:
         dealer: Dealer | None = None,
     ) -> list[Any]:
         """See :class:`Lists`."""
-        pieces = self._pieces if pages is None else _cut_pieces(self.block, self.table, pages)
+        pieces = self.pieces if pages is None else _cut_pieces(self.block, self.table, pages)
         if ordered:
             return [work(0, piece) for piece in pieces]
         if dealer is None:
@@ -76,7 +66,7 @@ class ResidentLists:
         if dealer is not None:
             holding = [
                 (k, piece._replace(vertices=vertices[a:b]))
-                for k, piece in enumerate(self._pieces)
+                for k, piece in enumerate(self.pieces)
                 for a, b in [np.searchsorted(vertices, [piece.begin, piece.end]).tolist()]
                 if a < b
             ]
