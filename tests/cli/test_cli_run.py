@@ -21,7 +21,7 @@ import penstock as ps
 from penstock.algorithms import find, names
 from penstock.engine.algorithm import Algorithm, Vertex, VertexValues, Vertices
 from penstock.engine.options import OPTION_NAMES
-from penstock.engine.options import DeviceName as Devices
+from penstock.engine.options import DispatchRule, Division
 from penstock.engine.result import Result
 from penstock.errors import VerificationError
 from penstock.interfaces.cli import _options, run
@@ -303,7 +303,8 @@ def test_options_are_those_of_every_algorithm():
     given = {name: p.default for name, p in inspect.signature(run.command).parameters.items()}
     assert set(run.run_options(given)) | {"progress"} == set(OPTION_NAMES)
     assert get_args(_options.CachePolicy) == tuple(POLICIES)
-    assert get_args(_options.DeviceName) == get_args(Devices)
+    assert get_args(_options.DivisionName) == get_args(Division)
+    assert get_args(_options.DispatchName) == get_args(DispatchRule)
 
 
 def test_commands_do_not_share_options(cli, web):
@@ -392,3 +393,16 @@ def test_trace_is_drawn_if_it_is_a_picture(cli, tmp_path):
     assert done.code == 0, done.err
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "trace.json").read_text().startswith('{"traceEvents"')
+
+
+def test_several_devices(cli, web):
+    found = cli("run", "pagerank", web, "--devices", "cpu:1,cpu:1", "--division", "S", "--json")
+    assert found.code == 0, found.err
+    stats = found.data["stats"]
+    assert (stats["devices"], stats["division"]) == (["cpu:1", "cpu:1"], "S")
+    wrong = cli("run", "pagerank", web, "--devices", "gpu")
+    assert wrong.code != 0
+    assert "devices: expected cpu" in wrong.err
+    refused = cli("run", "core-number", web, "--devices", "cpu:1,cpu:1")
+    assert refused.code != 0
+    assert "core_number runs on one CPU only" in refused.err

@@ -48,7 +48,7 @@ def _offer_level(src, edge, dst, p):  # type: ignore[no-untyped-def]
     """
     if src.level < 0 or src.level >= p.limit:
         return _NONE
-    return ((src.level + 1) << 32) | src.vid
+    return ((np.int64(src.level) + 1) << 32) | src.vid
 
 
 def _take_level(old, a):  # type: ignore[no-untyped-def]

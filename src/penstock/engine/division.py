@@ -28,6 +28,10 @@ class Shares:
     ranges: int
 
 
+#: Nothing is divided.
+ONE = Shares("P", 1)
+
+
 def divide(gathered_bytes: int, rooms: Sequence[int | None], asked: str = "auto") -> Shares:
     """Which strategy, and in how many ranges; ``rooms`` are the bytes that each device has for the
     values (None: as many as they take).

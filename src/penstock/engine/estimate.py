@@ -9,12 +9,13 @@ in order of descending degree, so that the beginning of the vector is what cache
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from penstock.engine.algorithm import Algorithm, Cost
+from penstock.engine.division import ONE, Shares
 from penstock.engine.options import RunOptions
 from penstock.engine.plan import SPARE_BYTES, Plan
 from penstock.engine.profile import Cores, Profile, profile_for
@@ -74,6 +75,16 @@ class Facts:
     cut_ranges: int = 1
     #: Whether no page has been decoded in this process: then kernels have to be loaded first.
     fresh: bool = False
+    #: How devices divide the work, how many they are, and how many threads they are worth.
+    division: Shares = ONE
+    devices: int = 1
+    speed: float | None = None
+    #: Edges of the device that has most, over the mean.
+    imbalance: float = 1.0
+
+    def threads(self, profile: Profile) -> float:
+        """Threads at work."""
+        return profile.threads if self.speed is None else self.speed
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +124,10 @@ def estimate_run(
     planned = plan_run(graph, algorithm, parameters, options)
     profile = profile_for(graph, options.threads, options.memory, anew=measure)
     facts = facts_of(graph, cost, planned, profile.cores.gather_bytes)
+    speed = sum((device.threads or 1) / device.slowdown for device in options.devices)
+    count = len(options.devices)
+    uneven = _imbalance(graph, planned, count) if planned.shares.division == "S" else 1.0
+    facts = replace(facts, devices=count, speed=speed, imbalance=uneven)
     return estimate(cost, planned.plan, facts, profile)
 
 
@@ -148,7 +163,19 @@ def facts_of(graph: Graph, cost: Cost, planned: Planned, gather_bytes: Sequence[
         cut_made=any(str(name).startswith("cut ") for name in kept),
         cut_ranges=int(needs.get("cut_ranges", 1)),
         fresh=not getattr(decode_body, "overloads", True),
+        division=planned.shares,
     )
+
+
+def _imbalance(graph: Graph, planned: Planned, devices: int) -> float:
+    """In Strategy S a device has the edges that lead to its vertices."""
+    degrees = graph.degrees("out" if "out" in graph.directions else "in")
+    size = -(-len(degrees) // planned.shares.ranges)
+    edges = [0] * devices
+    for k, begin in enumerate(range(0, len(degrees), size)):
+        part = read_range(degrees, begin, min(begin + size, len(degrees)))
+        edges[k % devices] += int(part.sum(dtype=np.int64))
+    return max(edges) * devices / max(sum(edges), 1)
 
 
 def _shares(
@@ -185,19 +212,21 @@ def estimate(cost: Cost, plan: Plan, facts: Facts, profile: Profile) -> Estimate
         cut = _Work()
         if plan.cut and not facts.cut_made:
             cut = _cutting(facts, profile.cores)
-        seconds = load.seconds(plan, profile) + (cut.cpu_ns + passes * again.cpu_ns) / (
-            1e9 * profile.threads
+        seconds = load.seconds(plan, profile, facts) + (cut.cpu_ns + passes * again.cpu_ns) / (
+            1e9 * facts.threads(profile)
         )
         disk = load.reading(profile) > 0.5 * seconds
         limit: Limit = "disk" if disk else "memory" if far > near and not plan.cut else "cores"
     else:
-        rounds = passes * plan.ranges
+        rounds = passes * plan.ranges * facts.division.ranges
+        if facts.division.division == "S" and plan.cache_pages:
+            rounds /= facts.devices  # what one device has read is there for the others
         hits = min(plan.cache_pages, facts.num_pages) * max(rounds - 1, 0.0)
         pages = max(rounds * facts.num_pages - hits, min(rounds, 1.0) * facts.num_pages)
         read = 0 if profile.disk is None else int(pages) * facts.page_bytes
         work = _streaming(cost, plan, facts, profile, passes, read)
-        seconds = work.seconds(plan, profile)
-        disk = work.reading(profile) >= work.cpu_ns / (1e9 * profile.threads)
+        seconds = work.seconds(plan, profile, facts)
+        disk = work.reading(profile) >= work.cpu_ns / (1e9 * facts.threads(profile))
         limit = "disk" if disk else "memory" if far > near else "cores"
     memory = _memory_parts(plan, facts)
     return Estimate(
@@ -224,12 +253,12 @@ class _Work:
         """Seconds that the storage needs."""
         return self.read / profile.disk.rate if profile.disk is not None else 0.0
 
-    def seconds(self, plan: Plan, profile: Profile) -> float:
+    def seconds(self, plan: Plan, profile: Profile, facts: Facts) -> float:
         """How long it takes: as long as storage or threads need, whichever is more; or, as each
         stream does one thing after the other, as long as both together need on all streams.
         """
         cpu, disk = self.cpu_ns / 1e9, profile.disk
-        threads = min(profile.threads, plan.streams)
+        threads = min(facts.threads(profile), plan.streams)
         waiting = 0.0 if disk is None else self.read / disk.stream_rate
         return max(self.reading(profile), cpu / threads, (cpu + waiting) / plan.streams)
 
@@ -268,8 +297,17 @@ def _pass_in_memory(cost: Cost, plan: Plan, facts: Facts, cores: Cores) -> _Work
         size = n * max(cost.gathered_bytes, 1) / facts.cut_ranges
         near, far = _uniform_ns(cores, size), 0.0
         vertices += facts.cut_ranges * n * (cores.vertex_ns + cores.list_ns / 2)
-    each = near + far
-    return _Work(cost.work * (vertices + edges * each))
+    each = facts.imbalance * (near + far)
+    narrow = 0.0
+    if facts.division.ranges > 1 and not plan.cut:
+        narrow = _narrowing(facts, cores)
+    return _Work(cost.work * (vertices + edges * each) + narrow)
+
+
+def _narrowing(facts: Facts, cores: Cores) -> float:
+    """Leaving of lists what leads to each range of vertices, each time that they pass."""
+    ranges = facts.division.ranges
+    return ranges * (facts.num_edges * CUT_NS + facts.num_vertices * cores.list_ns)
 
 
 def _cutting(facts: Facts, cores: Cores) -> _Work:
@@ -285,8 +323,11 @@ def _streaming(
     cores, n = profile.cores, facts.num_vertices
     near, far = _edge_ns(facts, cores)
     vertices = APPLY_WORK * (n * cores.vertex_ns + facts.num_lists * cores.list_ns)
-    cpu = passes * cost.work * (vertices + facts.num_edges * (near + far))
-    cpu += _page_ns(facts, profile, passes * plan.ranges * facts.num_pages, read)
+    cpu = passes * cost.work * (vertices + facts.num_edges * facts.imbalance * (near + far))
+    ranges = plan.ranges * facts.division.ranges
+    cpu += _page_ns(facts, profile, passes * ranges * facts.num_pages, read)
+    if facts.division.ranges > 1:
+        cpu += passes * plan.ranges * _narrowing(facts, cores)
     cpu += min(plan.cache_pages, facts.num_pages) * facts.page_bytes * cores.buffer_ns
     if plan.state != "memory":
         moved = cost.vertex_bytes + cost.gathered_bytes

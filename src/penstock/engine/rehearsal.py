@@ -12,11 +12,13 @@ from typing import Any, NoReturn
 from numpy.typing import DTypeLike
 
 from penstock.engine.algorithm import Algorithm, Cost, Task
+from penstock.engine.division import ONE, Shares
 from penstock.engine.engine import Engine
 from penstock.engine.execute import prepare
 from penstock.engine.options import RunOptions
 from penstock.engine.plan import SPARE_BYTES, Plan
 from penstock.engine.programs import Settings
+from penstock.engine.team import shares_of
 from penstock.program import Program
 from penstock.store.graph import Graph
 from penstock.types import Direction
@@ -32,6 +34,8 @@ class Planned:
     plan: Plan
     needs: Mapping[str, Any]
     unbounded: Plan
+    #: How the devices of a program divide it.
+    shares: Shares = ONE
 
 
 class _BeginsError(Exception):
@@ -67,8 +71,10 @@ class _Rehearsal(Task):
 
     def execute(self, program: Program, settings: Settings) -> NoReturn:
         """Plan for a vertex program."""
-        _, needs = prepare(self.graph, program, settings)
+        shape, needs = prepare(self.graph, program, settings, self.options)
         self._plan(**needs)
+        shares = shares_of(self.graph.num_vertices, shape, self.options)
+        self.planned = replace(self.planned, shares=shares)
         raise _BeginsError
 
     def _plan(self, **needs: Any) -> Engine:
