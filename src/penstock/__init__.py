@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from penstock.algorithms.triangles import triangles as triangles
     from penstock.algorithms.truss_number import truss_number as truss_number
     from penstock.algorithms.two_hop import two_hop as two_hop
+    from penstock.device.spec import Device as Device
     from penstock.engine.result import Result as Result
     from penstock.engine.run import run as run
     from penstock.errors import PenstockError as PenstockError
@@ -103,15 +104,16 @@ _HOMES = {
     "gimv": "penstock.models.gimv",
     "open": "penstock.interfaces.api",
     "run": "penstock.engine.run",
+    "Device": "penstock.device.spec",
     "Graph": "penstock.store.graph",
     "PenstockError": "penstock.errors",
     "Program": "penstock.program",
     "Result": "penstock.engine.result",
 }
 __all__ = [
-    "Graph", "PenstockError", "Program", "Result", "betweenness", "bfs", "build", "circuit",
-    "closeness", "clustering", "color", "connected_components", "core_number", "cross_edges",
-    "degree_distribution", "edge_betweenness", "edge_vertex", "egonet", "export", "from_edges",
+    "Device", "Graph", "PenstockError", "Program", "Result", "betweenness", "bfs", "build",
+    "circuit", "closeness", "clustering", "color", "connected_components", "core_number",
+    "cross_edges", "degree_distribution", "edge_betweenness", "edge_vertex", "egonet", "export", "from_edges",
     "generate", "gimv", "heat", "induced_subgraph", "k_core", "k_hop", "k_truss",
     "label_propagation", "minimum_spanning_forest", "neural_network", "open", "pagerank", "radius",
     "run", "rwr", "scan", "sssp", "strongly_connected_components", "triangles", "truss_number",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.device import cpu
+from penstock.device import generated
 
 BEGINNING = """
 import sys
@@ -105,20 +105,20 @@ def test_a_folder_that_takes_nothing_is_replaced_by_a_private_one(tmp_path):
 def test_where_the_cache_is(monkeypatch, tmp_path):
     monkeypatch.delenv("PENSTOCK_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert cpu.cache_folder() == tmp_path / "xdg" / "penstock"
+    assert generated.cache_folder() == tmp_path / "xdg" / "penstock"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert cpu.cache_folder() == tmp_path / ".cache" / "penstock"
+    assert generated.cache_folder() == tmp_path / ".cache" / "penstock"
     monkeypatch.setenv("PENSTOCK_CACHE_DIR", str(tmp_path / "asked"))
-    assert cpu.cache_folder() == tmp_path / "asked"
+    assert generated.cache_folder() == tmp_path / "asked"
 
 
 @pytest.mark.parametrize("there", ["", "something else"])
 def test_a_damaged_file_is_written_again(tmp_path, there):
     text = textwrap.dedent("größe = 1\n")
-    path = cpu._written(text, "penstock_program_test", tmp_path)
+    path = generated._written(text, "penstock_program_test", tmp_path)
     assert path is not None
     path.write_text(there, "utf-8")
-    assert cpu._written(text, "penstock_program_test", tmp_path) == path
+    assert generated._written(text, "penstock_program_test", tmp_path) == path
     assert path.read_text("utf-8") == text
     assert list(tmp_path.iterdir()) == [path]
