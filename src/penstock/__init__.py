@@ -113,7 +113,8 @@ _HOMES = {
 __all__ = [
     "Device", "Graph", "PenstockError", "Program", "Result", "betweenness", "bfs", "build",
     "circuit", "closeness", "clustering", "color", "connected_components", "core_number",
-    "cross_edges", "degree_distribution", "edge_betweenness", "edge_vertex", "egonet", "export", "from_edges",
+    "cross_edges", "degree_distribution", "edge_betweenness", "edge_vertex", "egonet", "export",
+    "from_edges",
     "generate", "gimv", "heat", "induced_subgraph", "k_core", "k_hop", "k_truss",
     "label_propagation", "minimum_spanning_forest", "neural_network", "open", "pagerank", "radius",
     "run", "rwr", "scan", "sssp", "strongly_connected_components", "triangles", "truss_number",

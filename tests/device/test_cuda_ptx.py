@@ -14,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import built_in
 import cuda_shapes
 import numpy as np
 import pytest
@@ -61,10 +62,10 @@ def table(names, capability):
     said, compiled = [], CudaKernels.ptx
 
     def noted(*given):
-        ptx = compiled(*given)
+        [ptx] = texts = compiled(*given)
         target, floats = re.search(r"^\.target (\w+)", ptx, re.M), re.search(r"\.f(32|64)", ptx)
         said.append((target[1], ptx.count(".visible .entry"), floats is not None))
-        return ptx
+        return texts
 
     CudaKernels.ptx = noted
     rows = list(cuda_check.check_all(cuda_shapes.shapes(names), [tuple(capability)], BLOCK))
@@ -101,10 +102,37 @@ def complaints():
         shape = shape_of(Program(**{**whole, **changed}), {}, {})
         name = "apply" if "apply" in changed else "gather_warps"
         try:
-            CudaKernels(shape, BLOCK).ptx(name, (8, 0))
+            CudaKernels(shape, BLOCK).ptx(name, [(8, 0)])
         except ProgramError as error:
             found.append(str(error))
     return found
+
+
+def same():
+    """Whether code made for several capabilities is what Numba makes for each."""
+    from numba import cuda
+
+    kernels = CudaKernels(cuda_shapes.shape("mixed"), BLOCK)
+    texts = kernels.ptx("apply", cuda_check.CAPABILITIES, cuda_shapes.PARAMS)
+    function, types = kernels.function("apply"), kernels.signature("apply", cuda_shapes.PARAMS)
+    alone = [cuda.compile_ptx(function, types, cc=cc)[0] for cc in cuda_check.CAPABILITIES]
+    return [bare(one) == bare(two) for one, two in zip(texts, alone, strict=True)]
+
+
+def bare(ptx):
+    """Without the numbers that Numba gives to what it has compiled."""
+    return re.sub(r"_ZN\w+|_smem_\d+|//.*", "", ptx)
+
+
+def built_ins():
+    """What check_all finds for every program of the package, and what is beyond the limits."""
+    rows = list(cuda_check.check_all(built_in.shapes(), cuda_check.CAPABILITIES, BLOCK))
+    wrong = [
+        (*row, found)
+        for row in rows
+        if row.resources is not None and (found := excess(row.resources, row.capability, BLOCK))
+    ]
+    return [[row.program for row in rows], wrong, rows[0].resources is not None]
 
 
 def ready():
@@ -132,6 +160,21 @@ def test_kernels_compile_and_fit(capability):
             assert excess(Resources(*used), capability, BLOCK) == [], (name, kernel)
             assert used[2] == kernels[name].shared_bytes(kernel)
     if rows[0][3] is None:
+        pytest.skip("no ptxas: PTX is compiled, but what it uses is not known")
+
+
+@needs_compiler
+def test_what_is_made_for_several_capabilities_is_what_is_made_for_each():
+    assert elsewhere("same()") == [True] * 4
+
+
+@needs_compiler
+def test_every_program_of_the_package_compiles_for_every_capability():
+    programs, wrong, assembled = elsewhere("built_ins()")
+    assert list(dict.fromkeys(programs)) == list(built_in.ALL)
+    assert len(programs) >= 4 * 11 * len(built_in.ALL)  # kernels of each, at least
+    assert wrong == []
+    if not assembled:
         pytest.skip("no ptxas: PTX is compiled, but what it uses is not known")
 
 

@@ -18,7 +18,6 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -67,14 +66,6 @@ def limits(capability: Capability) -> Limits:
             f"expected a compute capability of 7.5 or more, got {_dotted(capability)}"
         )
     return Limits(MOST_REGISTERS, REGISTERS, SHARED_BYTES)
-
-
-def compile_all(
-    shape: Shape, capability: Capability, block: int, params: Mapping[str, Any] | None = None
-) -> dict[str, str]:
-    """The PTX of each kernel of a program; ``params`` are values of its parameters."""
-    kernels = CudaKernels(shape, block)
-    return {name: kernels.ptx(name, capability, params) for name in kernels.names}
 
 
 def find_ptxas() -> Path | None:
@@ -144,16 +135,18 @@ def check_all(
     """
     ptxas = find_ptxas()
     with ThreadPoolExecutor() as pool:
-        for (name, shape, *params), capability in product(programs, capabilities):
+        for name, shape, *params in programs:
             kernels = CudaKernels(shape, block)
-            found: list[tuple[str, Future[Resources] | None]] = []
+            found: list[tuple[str, Capability, Future[Resources] | None]] = []
             for kernel in kernels.names:
-                ptx, used = kernels.ptx(kernel, capability, *params), None
-                if ptxas is not None:
-                    most = kernels.max_registers
-                    used = pool.submit(resources, ptx, capability, ptxas, most)
-                found.append((kernel, used))
-            for kernel, used in found:
+                texts = kernels.ptx(kernel, capabilities, *params)
+                for capability, ptx in zip(capabilities, texts, strict=True):
+                    used = None
+                    if ptxas is not None:
+                        most = kernels.max_registers
+                        used = pool.submit(resources, ptx, capability, ptxas, most)
+                    found.append((kernel, capability, used))
+            for kernel, capability, used in found:
                 yield Row(name, kernel, capability, None if used is None else used.result())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from threading import Lock
 from types import ModuleType
@@ -88,18 +88,30 @@ class CudaKernels:
         return types.void(*(kind(each) for each in self.arguments(name)))
 
     def ptx(
-        self, name: str, capability: tuple[int, int], params: Mapping[str, Any] | None = None
-    ) -> str:
-        """A kernel's code for a compute capability; no GPU is needed."""
+        self,
+        name: str,
+        capabilities: Sequence[tuple[int, int]],
+        params: Mapping[str, Any] | None = None,
+    ) -> list[str]:
+        """A kernel's code for each compute capability; no GPU is needed.
+
+        Types and what LLVM sees do not depend on it, and are most of the work: they are made once,
+        by what Numba itself calls for one capability.
+        """
         from numba.core.errors import NumbaError
+        from numba.cuda.compiler import _compile_pyfunc_with_fixup
         from numba.cuda.cudadrv.error import CudaSupportError
 
         types = self.signature(name, params)
+        plain = dict.fromkeys(("debug", "opt", "abi_info", "launch_bounds"))
+        options = dict.fromkeys(("lineinfo", "device", "fastmath", "forceinline", "lto"), False)
         try:
-            text, _ = numba_cuda().compile_ptx(self.function(name), types, cc=capability)
+            library, _ = _compile_pyfunc_with_fixup(
+                self.function(name), types, cc=capabilities[0], abi="numba", **plain, **options
+            )
         except (NumbaError, CudaSupportError) as error:  # the latter: something that needs a GPU
             raise self.explain(name, error) from None
-        return str(text)
+        return ["\n".join(library.get_asm_strs(cc=each)) for each in capabilities]
 
     def launch(
         self,

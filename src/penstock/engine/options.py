@@ -64,10 +64,13 @@ class RunOptions:
             )
         every = given.get("checkpoint_every")
         devices = _with_threads(parse_devices(given.get("devices")), given.get("threads"))
+        threads, streams = sum(device.threads or 1 for device in devices), given.get("streams")
+        if streams is None and any(device.kind == "cuda" for device in devices):
+            streams = threads  # a GPU's streams are its own
         options = cls(
             memory=memory_budget(given.get("memory")),
-            threads=sum(device.threads or 1 for device in devices),
-            streams=given.get("streams"),
+            threads=threads,
+            streams=streams,
             devices=devices,
             division=given.get("division") or "auto",
             dispatch=given.get("dispatch") or "time",

@@ -85,10 +85,15 @@ class Team:
     ) -> None:
         specs = engine.options.devices
         self._owners = owners_of(engine.workers.count, [spec.threads or 1 for spec in specs])
-        self.devices = [
-            _make_device(engine, shape, kernels, spec, self._owners.count(k), in_place=in_place)
-            for k, spec in enumerate(specs)
-        ]
+        self.devices: list[ProgramDevice] = []
+        try:
+            for k, spec in enumerate(specs):
+                streams = self._owners.count(k)
+                made = _make_device(engine, shape, kernels, spec, streams, in_place=in_place)
+                self.devices.append(made)
+        except BaseException:
+            self.__exit__()
+            raise
         self._places = [k - self._owners.index(owner) for k, owner in enumerate(self._owners)]
         engine.slowdowns = [specs[owner].slowdown for owner in self._owners]
         self.shares = shares
