@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.jit import kernel
 from penstock.types import U16, U32, Array
 
 #: Threads of a warp: with a copy for each of them no two meet.
@@ -70,10 +71,11 @@ def time_model(
     return loads + conflicts + num_vertices * math.log2(copies) * atomic_time
 
 
-def cut_shards(
+def shard_bounds(
     offsets: Array, shared_bytes: int, blocks: int, vertex_bytes: int, copies: int | None = None
-) -> Shards:
-    """Cut a page with these offsets into shards; ``copies`` for all, or as their degrees say.
+) -> tuple[U32, NDArray[np.int32]]:
+    """Where the shards of a page with these offsets begin and the last ends, and their replicas:
+    ``copies`` for all, or as their degrees say.
 
     A shard is made as large as its own R leaves room for: it begins large and shrinks while the
     degrees of what is left ask for more copies. No more copies than fit for a single vertex.
@@ -90,8 +92,26 @@ def cut_shards(
             wanted = min(copies or replicas(end - begin, num_edges), most)
         bounds.append(end)
         chosen.append(wanted)
-    cuts: U32 = np.array(bounds, np.uint32)
-    sizes, factors = np.diff(cuts), np.array(chosen, np.int32)
-    inside = np.arange(count, dtype=np.uint32) - np.repeat(cuts[:-1], sizes)
-    targets = np.repeat(inside.astype(np.uint16), np.diff(offsets).astype(np.int64))
-    return Shards(cuts, factors, targets, int((sizes * factors).max(initial=0)))
+    return np.array(bounds, np.uint32), np.array(chosen, np.int32)
+
+
+def cut_shards(
+    offsets: Array, shared_bytes: int, blocks: int, vertex_bytes: int, copies: int | None = None
+) -> Shards:
+    """Cut a page with these offsets into shards; see :func:`shard_bounds`."""
+    bounds, factors = shard_bounds(offsets, shared_bytes, blocks, vertex_bytes, copies)
+    targets: U16 = np.empty(int(offsets[-1]) - int(offsets[0]), np.uint16)
+    fill_targets(offsets, bounds, targets)
+    return Shards(bounds, factors, targets, int((np.diff(bounds) * factors).max(initial=0)))
+
+
+@kernel
+def fill_targets(offsets, bounds, targets):  # type: ignore[no-untyped-def]
+    """For each edge, its vertex less the first of the shard."""
+    one, start = np.uint64(1), np.uint64(offsets[0])
+    for s in range(np.uint64(len(bounds) - 1)):
+        begin = np.uint64(bounds[s])
+        for i in range(begin, np.uint64(bounds[s + one])):
+            target = np.uint16(i - begin)
+            for k in range(np.uint64(offsets[i]) - start, np.uint64(offsets[i + one]) - start):
+                targets[k] = target

@@ -106,6 +106,8 @@ def card(name: str) -> str:
     said = semantics(algorithm)
     rows = [(word, said[word]) for word in ENTRIES if word in said]
     rows.append(("memory", memory_text(algorithm)))
+    if algorithm.on_devices:
+        rows.append(("devices", "GPUs and several devices, too: see [devices](devices.md)"))
     table = [f"| {word} | {_cell(text)} |" for word, text in rows]
     options = [f"- `{word}`: {_plain(text)}" for word, text in entries(parts["Parameters"]).items()]
     lines = [
