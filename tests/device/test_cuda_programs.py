@@ -7,6 +7,7 @@ they are. Warp shuffles it cannot run; see :mod:`penstock.device.cuda_kernels`.
 from __future__ import annotations
 
 import gc
+from dataclasses import replace
 
 import built_in
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 
 import penstock as ps
 from penstock.device.spec import Device
+from penstock.engine import engine as engine_module
 from penstock.engine import team as team_module
 from penstock.errors import BudgetError
 from penstock.ingest import options as build_options
@@ -161,6 +163,23 @@ def test_a_device_with_little_memory_takes_smaller_chunks(graphs, references):
     assert_same(ours, references("pagerank", "directed", graph))
     with pytest.raises(BudgetError, match="would do"):
         built_in.ALL["pagerank"](graph, devices=[Device("cuda", block=32, memory=100)])
+
+
+@pytest.mark.parametrize("state", ["streamed", "ranges"])
+def test_values_that_are_in_files(graphs, references, state, monkeypatch, tmp_path):
+    """Those that are gathered come one range after another, in every iteration anew."""
+    make = engine_module.make_plan
+
+    def with_files(*args, **kwargs):
+        plan = make(*args, **kwargs)
+        return replace(plan, state=state, ranges=3 if state == "ranges" else 1)
+
+    monkeypatch.setattr(engine_module, "make_plan", with_files)
+    graph = graphs["directed"]
+    for devices in ([GPU], [GPU, GPU]):
+        ours = built_in.ALL["pagerank"](graph, devices=devices, load=False, tmpdir=tmp_path)
+        assert_same(ours, references("pagerank", "directed", graph))
+        assert ours.stats["ranges"] == (3 if state == "ranges" else 1)
 
 
 def test_async_settles_where_sync_does(graphs):

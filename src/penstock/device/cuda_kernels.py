@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from importlib import import_module
 from threading import Lock
 from types import ModuleType
 from typing import Any
@@ -99,14 +100,14 @@ class CudaKernels:
         by what Numba itself calls for one capability.
         """
         from numba.core.errors import NumbaError
-        from numba.cuda.compiler import _compile_pyfunc_with_fixup
         from numba.cuda.cudadrv.error import CudaSupportError
 
+        compiler: Any = import_module("numba.cuda.compiler")
         types = self.signature(name, params)
         plain = dict.fromkeys(("debug", "opt", "abi_info", "launch_bounds"))
         options = dict.fromkeys(("lineinfo", "device", "fastmath", "forceinline", "lto"), False)
         try:
-            library, _ = _compile_pyfunc_with_fixup(
+            library, _ = compiler._compile_pyfunc_with_fixup(
                 self.function(name), types, cc=capabilities[0], abi="numba", **plain, **options
             )
         except (NumbaError, CudaSupportError) as error:  # the latter: something that needs a GPU

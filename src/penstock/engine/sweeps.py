@@ -185,6 +185,7 @@ class Sweeps:
 
     def _gather_range(self, part: Range, slots: Slots, sums: _Sums, params: Params) -> None:
         """All devices gather from one range (Strategy P)."""
+        self._team.forget()  # what they hold is of another range
         self._team.hold(part.low, self._state.gathered(part.low, part.high))
 
         def work(stream: int, piece: Piece) -> None:
