@@ -20,8 +20,7 @@ import typer
 import penstock as ps
 from penstock.algorithms import find, names
 from penstock.engine.algorithm import Algorithm, Vertex, VertexValues, Vertices
-from penstock.engine.options import OPTION_NAMES
-from penstock.engine.options import DispatchRule, Division
+from penstock.engine.options import OPTION_NAMES, DispatchRule, Division
 from penstock.engine.result import Result
 from penstock.errors import VerificationError
 from penstock.interfaces.cli import _options, run

@@ -6,7 +6,7 @@ import device_programs as programs
 import numpy as np
 from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
 
-from penstock.device.cuda import CudaDevice
+from penstock.device.cuda.device import CudaDevice
 from penstock.device.reference import ReferenceKernels
 from penstock.device.shape import shape_of
 from penstock.device.spec import Device

@@ -80,5 +80,5 @@ def shape(program: str | Program, params=PARAMS) -> Shape:
 
 
 def shapes(names=tuple(PROGRAMS)) -> list[tuple[str, Shape, dict]]:
-    """As :mod:`penstock.device.cuda_check` takes them."""
+    """As :mod:`penstock.device.cuda.check` takes them."""
     return [(name, shape(name), PARAMS) for name in names]

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from cuda_cases import LENGTHS, PLAIN, Case, assert_same, closed, empty
 
-from penstock.device import cuda_memory, cuda_tables
+from penstock.device.cuda import memory as cuda_memory
+from penstock.device.cuda import tables as cuda_tables
 from penstock.device.device import Change
 from penstock.device.host import HostDevice
 from penstock.device.spec import Device

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.device.cuda_kernels import CudaKernels
-from penstock.device.cuda_text import COMPILE_ONLY
+from penstock.device.cuda.kernels import CudaKernels
+from penstock.device.cuda.text import COMPILE_ONLY
 from penstock.device.reference import ReferenceKernels
 from penstock.device.replication import cut_shards
 from penstock.errors import OptionError

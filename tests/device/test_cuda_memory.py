@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.device import cuda_memory
-from penstock.device.cuda_memory import ALIGNMENT, DeviceMemory, Layout, SpanCache, view
-from penstock.device.cuda_tables import cut_vertices, group_lists, list_kinds
+from penstock.device.cuda import memory as cuda_memory
+from penstock.device.cuda.memory import ALIGNMENT, DeviceMemory, Layout, SpanCache, view
+from penstock.device.cuda.tables import cut_vertices, group_lists, list_kinds
 from penstock.errors import BudgetError
 
 

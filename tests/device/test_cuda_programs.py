@@ -1,7 +1,7 @@
 """Every program of the package on simulated GPUs, through the engine, against the reference device.
 
 What the simulator shows is that the kernels and all that is around them are right, not how fast
-they are. Warp shuffles it cannot run; see :mod:`penstock.device.cuda_kernels`.
+they are. Warp shuffles it cannot run; see :mod:`penstock.device.cuda.kernels`.
 """
 
 from __future__ import annotations

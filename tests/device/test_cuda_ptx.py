@@ -19,9 +19,9 @@ import cuda_shapes
 import numpy as np
 import pytest
 
-from penstock.device import cuda_check
-from penstock.device.cuda_check import Resources, excess, limits
-from penstock.device.cuda_kernels import CudaKernels
+from penstock.device.cuda import check as cuda_check
+from penstock.device.cuda.check import Resources, excess, limits
+from penstock.device.cuda.kernels import CudaKernels
 from penstock.device.shape import shape_of
 from penstock.errors import OptionError, ProgramError
 from penstock.program import Program

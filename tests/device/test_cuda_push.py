@@ -8,8 +8,10 @@ import pytest
 from cuda_cases import PAGE_FIRSTS, Case, assert_same
 
 import penstock as ps
-from penstock.device import cuda_memory, cuda_push, cuda_tables
-from penstock.device.cuda import CudaDevice
+from penstock.device.cuda import memory as cuda_memory
+from penstock.device.cuda import push as cuda_push
+from penstock.device.cuda import tables as cuda_tables
+from penstock.device.cuda.device import CudaDevice
 from penstock.device.device import Change
 from penstock.device.reference import ReferenceKernels
 from penstock.device.shape import shape_of

@@ -12,6 +12,8 @@ Among hubs, two rows are compared 64 bits at once. If only the middle vertex is 
 either the marks are compared with its row, or the entries of A(v) are looked up in it, whichever
 takes fewer steps.
 
+A GPU has no rows: see :mod:`penstock.device.cuda.triangles`.
+
 What is counted for the entries of A(v) is summed up beside the list before it is added to the
 counts of the vertices (or edges), which all threads share.
 
@@ -23,7 +25,7 @@ triangle computations for very large (sparse (power-law)) graphs", Theoretical C
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -45,7 +47,7 @@ from penstock.engine.windows import (
     lists_bytes,
     strip_bytes,
 )
-from penstock.errors import BudgetError
+from penstock.errors import BudgetError, OptionError
 from penstock.store.graph import Graph
 from penstock.types import I64, U16, U32, U64, Array
 
@@ -179,6 +181,10 @@ class Counting:
     ) -> None:
         self.engine = engine
         self.wanted = wanted
+        #: What counts instead of kernels of the CPU, if anything does.
+        self.gpu = _gpu_counter(engine)
+        if self.gpu is not None:
+            room = min(room, self.gpu.inner_bytes)
         engine.budget.take(room, ROOM)
         engine.budget.take(strip_bytes(engine.graph), "pairs of strips")
         self._room = room
@@ -200,7 +206,8 @@ class Counting:
         """Count; returns the lists, with what was counted of edges if these count."""
         engine, wanted, lists = self.engine, self.wanted, self.lists
         engine.options.progress.start("windows", None, "windows")
-        with Recovery(engine, identity) as recovery:
+        device = nullcontext() if self.gpu is None else closing(self.gpu)
+        with device, Recovery(engine, identity) as recovery:
             if isinstance(lists, PageLists):
                 with engine.step(mode="measure"):
                     lists.measure()
@@ -226,6 +233,8 @@ class Counting:
                 if wanted.degrees:
                     self._add_degrees(inner)
                 pairs.room += self._finish(rows)
+                if self.gpu is not None:
+                    self.gpu.hand_over(self.counts, 2)
                 recovery.after(step, arrays, {"vertices": inner.last, "hubs": rows.hubs})
 
             # While there are rows, the lists of hubs are at hand besides the inner window.
@@ -256,6 +265,8 @@ class Counting:
         goes on knows how many hubs there are, and needs no rows.
         """
         lists, mode = self.lists, self.wanted.mode
+        if self.gpu is not None:
+            self.gpu.check(lists.longest)
         rows = Rows(self._choose_hubs() if hubs is None else hubs)
         if hubs is None:
             rows.words = -(-rows.hubs // 64)
@@ -272,7 +283,7 @@ class Counting:
     def _choose_hubs(self) -> int:
         """How many hubs there are: what their rows take leaves enough room for windows."""
         mode, entry_bytes = self.wanted.mode, self.wanted.entry_bytes
-        if mode == kernels.OF_DIRECTIONS:
+        if mode == kernels.OF_DIRECTIONS or self.gpu is not None:
             return 0
         sizes = self.lists.sizes(0, HUBS)
         spare = self._room * ROW_SHARE
@@ -317,6 +328,9 @@ class Counting:
         """For triangles with the last vertex among some lists, of hubs none, and the middle one in
         a window or, while there are rows, a hub.
         """
+        if self.gpu is not None:
+            yield self.gpu, rows.hubs, (inner,)
+            return
         common = self.lists.longest, self.counts, self.wanted.mode
         if rows.words:
             held = rows.bits, rows.ranks, rows.offsets, rows.values
@@ -329,6 +343,19 @@ class Counting:
         self.engine.each(
             kernels.add_degrees, *window.arrays(), self.degrees, length=window.last - window.first
         )
+
+
+def _gpu_counter(engine: Engine) -> Any:
+    """What counts on a GPU, if the run is to use one."""
+    options = engine.options
+    if options.on_plain_cpu:
+        return None
+    if [device.kind for device in options.devices] != ["cuda"]:
+        names = ", ".join(device.name for device in options.devices)
+        raise OptionError(f"devices: triangles are counted on one CPU or one GPU, got {names}")
+    from penstock.device.cuda.triangles import TriangleCounter
+
+    return TriangleCounter(options.devices[0], engine.num_vertices, engine.threads)
 
 
 # Verifying

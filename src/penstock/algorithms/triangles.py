@@ -64,7 +64,7 @@ def _cost(graph: Graph) -> Cost:
     return usual_cost(graph, Wanted())
 
 
-@algorithm(cost=_cost, verify=verify)
+@algorithm(cost=_cost, verify=verify, on_devices=True)
 def triangles(task: Task) -> Result:
     """Triangles: how many each vertex is a corner of.
 

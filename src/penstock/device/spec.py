@@ -10,7 +10,7 @@ from penstock.config import format_bytes, parse_bytes
 from penstock.errors import OptionError
 
 Kind = Literal["cpu", "cuda", "reference"]
-#: How a GPU gathers lists: see :mod:`penstock.device.cuda_text`.
+#: How a GPU gathers lists: see :mod:`penstock.device.cuda.text`.
 Gathering = Literal["auto", "shards", "threads", "warps", "blocks", "buckets", "messages"]
 
 _FORM = re.compile(r"([a-z]+)(?::(\d+))?(?:@(\S+))?")

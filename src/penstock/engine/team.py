@@ -51,8 +51,9 @@ def _room(spec: Device) -> int | None:
     """
     if spec.kind != "cuda":
         return spec.memory
-    from penstock.device.cuda_memory import free_bytes, gpu
+    from penstock.device.cuda.memory import check_gpu, free_bytes, gpu
 
+    check_gpu(spec.number)
     memory = spec.memory
     if memory is None:
         with gpu(spec.number):
@@ -65,7 +66,7 @@ def _make_device(
 ) -> ProgramDevice:
     if spec.kind != "cuda":
         return HostDevice(spec, kernels)
-    from penstock.device.cuda import CudaDevice
+    from penstock.device.cuda.device import CudaDevice
 
     graph = engine.graph
     firsts = graph.page_table("out" if "out" in graph.directions else "in")["first_vid"]

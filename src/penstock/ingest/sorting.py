@@ -10,37 +10,11 @@ import numpy as np
 from penstock.errors import InputError
 from penstock.ingest.packing import unpack, width_of
 from penstock.jit import kernel
+from penstock.radix import sort_pairs
 from penstock.types import U8, U32, U64, Adjacency, Array
 
 DuplicateRule = Literal["keep", "first", "last", "min", "max", "sum"]
 _RULE_CODES = {"keep": 0, "first": 1, "last": 2, "min": 3, "max": 4, "sum": 5}
-
-
-@kernel
-def _sort_pairs(keys, order, keys2, order2, bits):  # type: ignore[no-untyped-def]
-    """Stable radix sort of keys with their rows; returns 1 if the result is in the second pair."""
-    digit = 11
-    passes = (bits + digit - 1) // digit
-    mask = np.uint64((1 << digit) - 1)
-    a, oa, b, ob = keys, order, keys2, order2
-    counts = np.zeros(1 << digit, np.int64)
-    for p in range(passes):
-        shift = np.uint64(p * digit)
-        counts[:] = 0
-        for i in range(len(a)):
-            counts[np.int64((a[i] >> shift) & mask)] += 1
-        total = 0
-        for d in range(len(counts)):
-            here = counts[d]
-            counts[d] = total
-            total += here
-        for i in range(len(a)):
-            d = np.int64((a[i] >> shift) & mask)
-            b[counts[d]] = a[i]
-            ob[counts[d]] = oa[i]
-            counts[d] += 1
-        a, oa, b, ob = b, ob, a, oa
-    return passes & 1
 
 
 @kernel
@@ -185,7 +159,7 @@ def reduce_rows(rows: Rows, spec: SortSpec) -> tuple[Rows, U32 | None]:
     order: U32 = np.arange(len(keys), dtype=np.uint32)
     keys2, order2 = np.empty_like(keys), np.empty_like(order)
     bits = max(1, (rows.stop - rows.low - 1).bit_length())
-    if _sort_pairs(keys, order, keys2, order2, bits):
+    if sort_pairs(keys, order, keys2, order2, bits):
         keys, order = keys2, order2
     columns = rows.columns
     if spec.rule == "keep":

@@ -39,7 +39,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.device import cuda_bodies as bodies
+from penstock.device.cuda import bodies
 from penstock.device.shape import Shape
 from penstock.device.spelling import identities
 from penstock.program import STEP_VALUES

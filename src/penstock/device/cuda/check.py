@@ -1,6 +1,6 @@
 """What the compiler makes of CUDA kernels, and whether a GPU could run it. No GPU is needed.
 
-``python -m penstock.device.cuda_check MODULE:FUNCTION [CC ...] [--block THREADS]`` compiles all
+``python -m penstock.device.cuda.check MODULE:FUNCTION [CC ...] [--block THREADS]`` compiles all
 kernels of the programs that a function lists (see :data:`Listed`) for some compute capabilities,
 and prints what they use. ``ptxas`` turns PTX into machine code: it comes with CUDA's toolkit and
 with the package ``nvidia-cuda-nvcc``. Without it there are no numbers, but it is known that
@@ -22,7 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from penstock.device.cuda_kernels import MOST_REGISTERS, REGISTERS, SHARED_BYTES, CudaKernels
+from penstock.device.cuda.kernels import MOST_REGISTERS, REGISTERS, SHARED_BYTES, CudaKernels
 from penstock.device.shape import Shape
 from penstock.errors import OptionError
 
@@ -161,7 +161,7 @@ def _capability(text: str) -> Capability:
 
 def main(given: Sequence[str] | None = None) -> int:
     """Print the table; 1 if something is beyond the limits."""
-    parser = argparse.ArgumentParser(prog="penstock.device.cuda_check", description=__doc__)
+    parser = argparse.ArgumentParser(prog="penstock.device.cuda.check", description=__doc__)
     parser.add_argument("programs", metavar="MODULE:FUNCTION")
     parser.add_argument("capabilities", metavar="CC", nargs="*", type=_capability)
     parser.add_argument("--block", type=int, default=256)

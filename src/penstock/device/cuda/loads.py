@@ -14,9 +14,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from penstock.device.cuda_kernels import SHARED_BYTES, CudaKernels
-from penstock.device.cuda_memory import Layout
-from penstock.device.cuda_tables import (
+from penstock.device.cuda.kernels import SHARED_BYTES, CudaKernels
+from penstock.device.cuda.memory import Layout
+from penstock.device.cuda.tables import (
     fill_lists,
     fill_offsets,
     fill_owners,
@@ -41,7 +41,7 @@ Part = tuple[int, int]
 MAX_LOAD = 256 << 20
 #: A stream's buffers have room for one vertex and so many of its edges, at least.
 LEAST_EDGES = 32
-#: Who has a list; see :func:`~penstock.device.cuda_tables.list_kinds`.
+#: Who has a list; see :func:`~penstock.device.cuda.tables.list_kinds`.
 KINDS = ("threads", "warps", "blocks")
 
 

@@ -1,4 +1,4 @@
-"""What stands inside each CUDA kernel; :mod:`penstock.device.cuda_text` says what they are for.
+"""What stands inside each CUDA kernel; :mod:`penstock.device.cuda.text` says what they are for.
 
 Loops over what threads share go in strides. Where threads of a block join their sums, all of them
 come to the same ``syncthreads``, with work or without.

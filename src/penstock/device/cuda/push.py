@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from penstock.device.cuda_loads import KINDS, Load
-from penstock.device.cuda_memory import ALIGNMENT, Layout, copy_between, gpu, view
-from penstock.device.cuda_streams import Stream, Streams
-from penstock.device.cuda_tables import count_edges, cut_vertices, list_kinds
+from penstock.device.cuda.loads import KINDS, Load
+from penstock.device.cuda.memory import ALIGNMENT, Layout, copy_between, gpu, view
+from penstock.device.cuda.streams import Stream, Streams
+from penstock.device.cuda.tables import count_edges, cut_vertices, list_kinds
 from penstock.device.device import Arrays
 from penstock.device.shape import Shape
 from penstock.errors import ProgramError

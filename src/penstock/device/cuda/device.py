@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.device.cuda_loads import Chunk, Load, Part
-from penstock.device.cuda_memory import Layout, gpu, view
-from penstock.device.cuda_push import Pushing
-from penstock.device.cuda_streams import Stream, Streams
-from penstock.device.cuda_values import Values
+from penstock.device.cuda.loads import Chunk, Load, Part
+from penstock.device.cuda.memory import Layout, gpu, view
+from penstock.device.cuda.push import Pushing
+from penstock.device.cuda.streams import Stream, Streams
+from penstock.device.cuda.values import Values
 from penstock.device.device import Arrays, Change, Params, PushingDevice, Row
 from penstock.device.shape import Shape
 from penstock.device.spec import Device

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from penstock.device.cuda_memory import copy_between, gpu, view
-from penstock.device.cuda_streams import Streams
+from penstock.device.cuda.memory import copy_between, gpu, view
+from penstock.device.cuda.streams import Streams
 from penstock.device.device import Arrays, Change
 from penstock.device.shape import Shape
 from penstock.types import Array

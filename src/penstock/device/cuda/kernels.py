@@ -14,8 +14,8 @@ import numpy as np
 
 from penstock.device import template
 from penstock.device.complaints import explain
-from penstock.device.cuda_memory import numba_cuda, simulated
-from penstock.device.cuda_text import (
+from penstock.device.cuda.memory import numba_cuda, simulated
+from penstock.device.cuda.text import (
     COMPILE_ONLY,
     Argument,
     arguments,

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from penstock.config import format_bytes
-from penstock.device.cuda_kernels import CudaKernels
-from penstock.device.cuda_loads import MAX_LOAD, Load, Loads
-from penstock.device.cuda_memory import (
+from penstock.device.cuda.kernels import CudaKernels
+from penstock.device.cuda.loads import MAX_LOAD, Load, Loads
+from penstock.device.cuda.memory import (
     ALIGNMENT,
     DeviceMemory,
     Span,

@@ -1,0 +1,1 @@
+"""A GPU as a device. Imported only when one is asked for."""
