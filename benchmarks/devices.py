@@ -16,6 +16,7 @@ import argparse
 import re
 import time
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from statistics import median
 
@@ -23,8 +24,11 @@ import numpy as np
 from common import table, work_folder
 
 import penstock as ps
+from penstock.algorithms import find
 from penstock.config import memory_budget, thread_count
 from penstock.device.spec import Device
+from penstock.engine.estimate import estimate_run
+from penstock.engine.options import RunOptions
 from penstock.ingest.build import build
 from penstock.ingest.generate import rmat
 from penstock.ingest.options import BuildOptions
@@ -131,11 +135,26 @@ def dispatcher(graphs: dict[str, ps.Graph], slowdown: float, rounds: int) -> Row
     return found
 
 
+def plans(graph: ps.Graph, rounds: int) -> Rows:
+    """What ``penstock plan`` says beside what runs take."""
+    pagerank = find("pagerank")
+    found: Rows = [("pagerank x 10", "estimated (s)", "took (s)", "ratio")]
+    for division, load in product("PS", (True, False)):
+        options = {"devices": PAIR, "division": division, "load": load}
+        pagerank(graph, **ITERATIONS, **options)  # loads and cuts lists, if they stay
+        expected = estimate_run(graph, pagerank, ITERATIONS, RunOptions.of(**options)).seconds
+        [taken] = in_turns(rounds, lambda o=options: pagerank(graph, **ITERATIONS, **o))
+        where = "in memory" if load else "from disk"
+        ratio = expected / min(taken)
+        found.append((f"strategy {division} {where}", expected, min(taken), ratio))
+    return found
+
+
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description="Several CPU devices in one run.")
     parser.add_argument("--graph", default="kron22")
-    parser.add_argument("--what", nargs="+", default=["P", "S", "dispatcher"])
+    parser.add_argument("--what", nargs="+", default=["P", "S", "plan", "dispatcher"])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--slowdown", type=float, default=3.0)
     parser.add_argument("--folder")
@@ -146,6 +165,8 @@ def main() -> None:
             table(strategy_p(graph, arguments.rounds))
         if "S" in arguments.what:
             table(strategy_s(graph, arguments.rounds))
+        if "plan" in arguments.what:
+            table(plans(graph, arguments.rounds))
         if "dispatcher" in arguments.what:
             weighted = make(folder, arguments.graph, weighted=True)
             graphs = {"SSSP": weighted, "CC": graph}

@@ -12,6 +12,7 @@ import penstock as ps
 from penstock.algorithms import find
 from penstock.engine import estimate as module
 from penstock.engine.algorithm import Cost
+from penstock.engine.division import Shares
 from penstock.engine.estimate import Estimate, Facts, estimate, estimate_run
 from penstock.engine.options import RunOptions
 from penstock.engine.plan import Plan
@@ -263,3 +264,44 @@ def test_a_graph_without_vertices() -> None:
     empty = ps.from_edges([], [], num_vertices=0)
     for name in ("pagerank", "connected_components"):
         assert estimate_run(empty, find(name), {}, options(1 << 28)).bytes_read == 0
+
+
+# Several devices
+
+
+def test_slow_devices_are_worth_fewer_threads() -> None:
+    plain = estimate(COST, IN_MEMORY, replace(FACTS, loaded=True), PROFILE)
+    half = estimate(COST, IN_MEMORY, replace(FACTS, loaded=True, speed=1.0, devices=2), PROFILE)
+    assert half.seconds - module.START_SECONDS == pytest.approx(
+        2 * (plain.seconds - module.START_SECONDS)
+    )
+
+
+def test_the_device_with_most_edges_decides() -> None:
+    even = replace(FACTS, loaded=True, division=Shares("S", 2), devices=2, cut_made=True)
+    cut = replace(IN_MEMORY, cut=True)
+    uneven = replace(even, imbalance=2.0)
+    assert passing(estimate(COST, cut, uneven, PROFILE)) == pytest.approx(
+        2 * passing(estimate(COST, cut, even, PROFILE))
+    )
+    whole = estimate(COST, IN_MEMORY, even, PROFILE)
+    assert whole.seconds > estimate(COST, cut, even, PROFILE).seconds  # lists are cut every time
+
+
+def test_pages_pass_for_each_range_and_are_read_once_for_devices_side_by_side() -> None:
+    rounds = replace(FACTS, division=Shares("P", 3))
+    assert estimate(COST, STREAMED, rounds, PROFILE).bytes_read == 30 * 300 * MB
+    side = replace(FACTS, division=Shares("S", 2), devices=2)
+    some = replace(STREAMED, cache_pages=1)
+    once = estimate(COST, some, side, PROFILE).bytes_read
+    assert once == estimate(COST, some, FACTS, PROFILE).bytes_read
+    assert estimate(COST, STREAMED, side, PROFILE).bytes_read == 20 * 300 * MB
+
+
+@pytest.mark.parametrize("division", ["P", "S"])
+def test_an_estimate_knows_how_devices_divide(graph: Graph, division: str) -> None:
+    options = RunOptions.of(devices="cpu:1,cpu:1", division=division, memory="200MB")
+    found = estimate_run(graph, find("pagerank"), {}, options)
+    result = find("pagerank")(graph, devices="cpu:1,cpu:1", division=division, memory="200MB")
+    assert found.plan.resident == result.stats["resident"]
+    assert found.memory_bytes == result.stats["planned_memory"]

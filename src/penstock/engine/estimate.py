@@ -91,7 +91,8 @@ class Facts:
 class Estimate:
     """What a run will cost, and how it will go."""
 
-    seconds: float
+    #: None if a GPU takes part: nothing is known of its speed.
+    seconds: float | None
     #: Bytes from storage.
     bytes_read: int
     #: Bytes held beyond the base, at most.
@@ -106,6 +107,8 @@ class Estimate:
     resident_bytes: int
     #: Pages with edges in them.
     num_pages: int
+    #: Devices that divide the values among them.
+    devices: int = 1
 
 
 def estimate_run(
@@ -128,7 +131,9 @@ def estimate_run(
     count = len(options.devices)
     uneven = _imbalance(graph, planned, count) if planned.shares.division == "S" else 1.0
     facts = replace(facts, devices=count, speed=speed, imbalance=uneven)
-    return estimate(cost, planned.plan, facts, profile)
+    found = estimate(cost, planned.plan, facts, profile)
+    on_gpu = any(device.kind == "cuda" for device in options.devices)
+    return replace(found, seconds=None) if on_gpu else found
 
 
 # The graph
@@ -239,6 +244,7 @@ def estimate(cost: Cost, plan: Plan, facts: Facts, profile: Profile) -> Estimate
         memory,
         facts.resident_bytes,
         facts.num_pages,
+        facts.devices if facts.division.division == "S" else 1,
     )
 
 

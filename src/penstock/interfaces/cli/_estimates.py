@@ -58,8 +58,10 @@ def make_estimate(
 
 def estimate_text(expected: dict[str, Any]) -> str:
     """One line."""
+    seconds = expected["seconds"]
+    time = "time on a GPU not known" if seconds is None else f"{seconds:.2g} s"
     return (
-        f"estimated: {expected['seconds']:.2g} s, reading "
+        f"estimated: {time}, reading "
         f"{format_bytes(expected['bytes_read'])}, holding {format_bytes(expected['memory_bytes'])}"
     )
 
@@ -83,6 +85,7 @@ def plan_data(found: Estimate) -> dict[str, Any]:
         "state": plan.state,
         "ranges": plan.ranges,
         "resident_from_bytes": found.resident_bytes,
+        "devices": found.devices,
     }
 
 
@@ -95,12 +98,18 @@ def plan_facts(data: dict[str, Any]) -> list[tuple[str, str]]:
         ("passes", f"{data['passes']:.3g}"),
         ("memory", f"{format_bytes(data['memory_bytes'])}  ({shown})"),
         ("to read", format_bytes(data["bytes_read"])),
-        ("time", f"about {data['seconds']:.2g} s, limited {_LIMITS[data['limit']]}"),
+        ("time", _time_text(data)),
     ]
     if not data["resident"]:
         enough = -(-data["resident_from_bytes"] // 10**6)
         pairs.append(("in memory", f"with --memory {enough}MB"))
     return pairs
+
+
+def _time_text(data: dict[str, Any]) -> str:
+    if data["seconds"] is None:
+        return "not known on a GPU; describe it with --device to have it predicted"
+    return f"about {data['seconds']:.2g} s, limited {_LIMITS[data['limit']]}"
 
 
 def heads_in_memory(head_edges: int) -> str:
@@ -117,7 +126,8 @@ def how(data: dict[str, Any]) -> str:
     if not data["passes"]:
         return "no edges read"
     if data["resident"]:
-        cut = ", and once more in parts that fit the processor's cache" if data["cut"] else ""
+        parts = "for the devices" if data["devices"] > 1 else "that fit the processor's cache"
+        cut = f", and once more in parts {parts}" if data["cut"] else ""
         return f"edges in memory{cut}"
     if data["head_edges"] is not None:
         return f"{heads_in_memory(data['head_edges'])}; lists read when needed"

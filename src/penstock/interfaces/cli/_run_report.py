@@ -39,13 +39,13 @@ def counted(stats: dict[str, Any], expected: dict[str, Any]) -> str:
     """The facts of a run, one a line, with what was expected beside them."""
     seconds, edges = stats["seconds"], stats["edges_traversed"]
     pages, hits = stats["pages_read"], stats["cache_hits"]
-    time = [f"estimated {expected['seconds']:.3g}"]
+    time = [] if expected["seconds"] is None else [f"estimated {expected['seconds']:.3g}"]
     if stats["load_seconds"]:
         time.append(f"loading edges {stats['load_seconds']:.2g}")
     read = f"{pages:,} pages; estimated {format_bytes(expected['bytes_read'])}"
     held = f"the whole process; of it for the run {format_bytes(expected['memory_bytes'])} at most"
     pairs = [
-        ("seconds", f"{seconds:.3g}  ({'; '.join(time)})"),
+        ("seconds", f"{seconds:.3g}" + (f"  ({'; '.join(time)})" if time else "")),
         ("iterations", f"{stats['iterations']:,}{_ending(stats)}"),
         ("edges traversed", f"{edges:,}{_rate(edges, seconds)}"),
         ("bytes read", f"{format_bytes(stats['bytes_read'])}  ({read})"),
