@@ -125,6 +125,7 @@ PLAN = {
     "state": "memory",
     "ranges": 1,
     "passes": 2.0,
+    "devices": 1,
 }
 
 
@@ -155,6 +156,10 @@ PLAN = {
         (
             {"resident": True, "cut": True},
             "edges in memory, and once more in parts that fit the processor's cache",
+        ),
+        (
+            {"resident": True, "cut": True, "devices": 2},
+            "edges in memory, and once more in parts for the devices",
         ),
         ({"passes": 0.0}, "no edges read"),
     ],
@@ -256,3 +261,11 @@ def test_mistakes_with_machines(cli: Cli, args: tuple[object, ...], code: int, s
     found = cli("plan", *args)
     assert found.code == code
     assert said in found.error
+
+
+def test_the_time_of_a_gpu_is_not_known(cli: Cli, large: Path, measured: Measured) -> None:
+    found = cli("plan", "pagerank", large, "--devices", "cuda")
+    assert found.code == 0, found.err
+    assert "not known on a GPU; describe it with --device" in found.out
+    data = cli("plan", "pagerank", large, "--devices", "cuda", "--json").data
+    assert data["seconds"] is None
