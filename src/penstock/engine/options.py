@@ -90,7 +90,7 @@ class RunOptions:
     @property
     def on_plain_cpu(self) -> bool:
         """Whether one CPU does all the work, as it likes."""
-        return self.devices == (Device(threads=self.threads),)
+        return [replace(device, threads=None) for device in self.devices] == [Device()]
 
     def check(self) -> None:
         """Raise an OptionError for what cannot be."""
