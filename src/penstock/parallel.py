@@ -100,6 +100,8 @@ class Workers:
                 raise earliest
             finally:
                 del earliest
+        for future in futures:
+            future.result()  # raises an error of ``take``
         return results
 
     def close(self) -> None:

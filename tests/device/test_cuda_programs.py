@@ -16,8 +16,9 @@ import pytest
 import penstock as ps
 from penstock.device.spec import Device
 from penstock.engine import engine as engine_module
+from penstock.engine import sweeps as sweeps_module
 from penstock.engine import team as team_module
-from penstock.errors import BudgetError
+from penstock.errors import BudgetError, OptionError
 from penstock.ingest import options as build_options
 
 pytestmark = pytest.mark.usefixtures("simulator")
@@ -151,6 +152,8 @@ def test_pages_that_are_there_are_not_read_again(graphs):
     ranks = ps.pagerank(graph, max_iter=3, tol=0, devices=[GPU], load=False, cache_pages=0)
     pages = int(np.count_nonzero(graph.page_table("in")["num_edges"]))
     assert [row["pages_read"] for row in ranks.iterations] == [pages, 0, 0]
+    edges = int(graph.page_table("in")["num_edges"].sum())
+    assert [row["edges"] for row in ranks.iterations] == [edges] * 3
 
 
 def test_a_device_with_little_memory_takes_smaller_chunks(graphs, references):
@@ -195,6 +198,46 @@ def test_async_settles_where_sync_does(graphs):
         groups = {}
         for one, two in zip(ours.values.tolist(), labels.values.tolist(), strict=True):
             assert groups.setdefault(one, two) == two
+
+
+def test_sums_that_no_atomic_operation_knows_are_pulled():
+    """On a path fewer vertices are active from step to step: a CPU pushes in the end."""
+    program = ps.Program(
+        state={"x": np.int16},
+        init=lambda vertex: vertex.vid,
+        gather=lambda src, edge, dst: src.x,
+        sum="min",
+        identity=32767,
+        apply=lambda old, a: min(old.x, a),
+        activate=lambda new, old: new.x < old.x,
+        accumulator=np.int16,
+        incremental=True,
+    )
+    graph = ps.from_edges(np.arange(11), np.arange(1, 12), directed=False)
+    theirs = ps.run(graph, program, max_iter=20)
+    ours = ps.run(graph, program, max_iter=20, devices=[GPU])
+    np.testing.assert_array_equal(ours.values, theirs.values)
+    assert "push" in {row["strategy"] for row in theirs.iterations}
+    assert {row["strategy"] for row in ours.iterations} == {"pull"}
+
+
+def test_without_in_lists_a_gpu_pushes_sums_of_floats_itself(tmp_path, monkeypatch):
+    src, dst = np.random.default_rng(4).integers(0, 20, (2, 60))
+    graph = ps.build((src, dst), tmp_path / "g", directions="out")
+    theirs = ps.pagerank(graph, tol=0, max_iter=2)
+    monkeypatch.delattr(sweeps_module.Sweeps, "_push_in_order")  # the host's way
+    ours = ps.pagerank(graph, tol=0, max_iter=2, devices=[GPU])
+    assert_same(ours, theirs)
+
+
+def test_gpus_alone_do_not_notify(graphs):
+    from penstock.algorithms._gas import LABELS
+
+    graph = graphs["undirected"]
+    with pytest.raises(OptionError, match="which a GPU does not"):
+        ps.run(graph, LABELS, max_iter=3, strategy="notify-pull", devices=[GPU])
+    ours = ps.run(graph, LABELS, max_iter=3, strategy="notify-pull", devices=["cpu:1", GPU])
+    assert_same(ours, ps.run(graph, LABELS, max_iter=3))
 
 
 def test_an_error_in_a_kernel_leaves_nothing_behind(graphs):

@@ -100,7 +100,7 @@ def test_values_that_travel_with_the_pages(graph, name, team, monkeypatch):
     def little(**given):
         from dataclasses import replace
 
-        return replace(of(**given), memory=60_000)
+        return replace(of(**given), memory=100_000 if team == "S" else 60_000)
 
     monkeypatch.setattr(RunOptions, "of", little)
     ours = run(graph, name, load=False, strategy="pull", streams=3, **options)
@@ -181,6 +181,48 @@ def test_components_of_an_undirected_graph(team):
     np.testing.assert_array_equal(ours.values, ps.connected_components(graph).values)
 
 
+@pytest.mark.parametrize("count", [0, 1, 2])
+@pytest.mark.parametrize("place", PLACES)
+def test_s_of_graphs_with_next_to_no_vertices(count, place, tmp_path):
+    """Each vertex counts once in totals, on however many devices."""
+    halved = ps.Program(
+        state={"x": np.float64},
+        init=lambda vertex: 1.0,
+        gather=lambda src, edge, dst: src.x,
+        sum="add",
+        identity=0.0,
+        apply=lambda old, a: a / 2,
+        totals={"all": lambda new, old: new.x},
+    )
+    edges = np.arange(min(count, 1))
+    tiny = ps.build((edges, edges), tmp_path / "g", num_vertices=count)
+    devices = {"devices": "cpu:1,cpu:1,cpu:1", "division": "S"}
+    ours = ps.run(tiny, halved, max_iter=3, **devices, **PLACES[place])
+    assert ours.values.tolist() == [0.125, 0.0][:count]
+    assert ours.stats["totals"] == {"all": 0.125 if count else 0.0}
+
+
+@pytest.mark.parametrize("dispatch", ["time", "alpha"])
+def test_a_mixed_team_without_in_lists_pushes(dispatch, tmp_path):
+    src, dst = np.random.default_rng(4).integers(0, 50, (2, 200))
+    graph = ps.build((src, dst), tmp_path / "g", directions="out")
+    ours = ps.pagerank(graph, devices=["cpu:1", PULLER], dispatch=dispatch, tol=0, max_iter=3)
+    np.testing.assert_array_equal(ours.values, ps.pagerank(graph, tol=0, max_iter=3).values)
+    assert {(row["strategy"], row["devices"]) for row in ours.iterations} == {("push", "host")}
+
+
+def test_accumulators_between_ranges_are_planned_for(graph):
+    """Whether the lists can be kept in ranges, too, or not."""
+    plain = run(graph, "COUNTS", load=False, cache_pages=0, streams=2, strategy="pull")
+    sums = sum(dtype.itemsize for dtype in programs.COUNTS.accumulators) * graph.num_vertices
+    for team, kept in (("S", 2), ("one in ranges", 1)):  # and what one device has ready early
+        ours = run(
+            graph, "COUNTS", load=False, cache_pages=0, streams=2, strategy="pull",
+            **TEAMS[team][0],
+        )  # fmt: skip
+        assert ours.stats["planned_memory"] == plain.stats["planned_memory"] + kept * sums
+
+
 class TestDispatcher:
     def test_few_active_vertices_are_the_hosts(self, graph):
         source = int(graph.ids[np.argmin(graph.degrees("out"))])
@@ -232,6 +274,18 @@ class TestRefusals:
             ps.connected_components(graph, devices="cpu:1,cpu:1")
         with pytest.raises(OptionError, match="direction"):
             ps.degree_distribution(graph, devices="cpu:1,cpu:1")
+
+    @pytest.mark.parametrize("team", ["S", "S in rounds", "one in ranges"])
+    def test_asynchronous_runs_of_divided_values(self, graph, team):
+        with pytest.raises(OptionError, match="mode: an asynchronous run"):
+            run(graph, "LABELS", mode="async", **TEAMS[team][0])
+
+    @pytest.mark.parametrize(
+        "given", [{"number": -1}, {"memory": 0}, {"streams": 0}, {"slowdown": float("nan")}]
+    )
+    def test_devices_that_cannot_be(self, given):
+        with pytest.raises(OptionError, match=f"devices: .*{next(iter(given))}"):
+            Device("cuda", **given)
 
     def test_devices_that_hold_next_to_nothing(self, graph):
         with pytest.raises(BudgetError, match="each would do"):

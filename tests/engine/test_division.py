@@ -82,6 +82,11 @@ class TestDispatch:
     def test_a_slow_stream_leaves_the_last_pages_to_the_fast_one(self):
         assert takes_another(3.0, [1.0], 3)
         assert not takes_another(3.0, [1.0], 2)
+        assert not takes_another(3.0, [2.0, 2.0], 2)
+
+    def test_others_do_pages_as_a_whole(self):
+        # 3 pages at the rates of the others would take 4.6 s, but two of them end after 5 s.
+        assert takes_another(5.0, [4.0, 5.0, 5.0], 3)
 
     @given(st.lists(TIMES, min_size=1, max_size=6), st.integers(1, 1000))
     def test_the_fastest_never_declines(self, seconds, left):

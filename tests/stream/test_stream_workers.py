@@ -87,6 +87,17 @@ def test_turns_pass_in_order() -> None:
     workers.close()
 
 
+def test_an_error_of_who_deals_is_raised() -> None:
+    workers, left = Workers(2), [2, 1, 0]
+
+    def take(worker: int) -> int:
+        return left.pop()
+
+    with pytest.raises(IndexError, match="pop from empty list"):
+        workers.run(lambda worker, piece: piece, range(3), take=take)
+    workers.close()
+
+
 @pytest.mark.parametrize("failing", [0, 3, 17])
 @pytest.mark.parametrize("inside", [True, False])
 def test_a_turn_that_fails_lets_nobody_wait_for_ever(failing: int, inside: Any) -> None:

@@ -71,6 +71,10 @@ class PushingDevice(ProgramDevice, Protocol):
     stay there until the iteration ends.
     """
 
+    @property
+    def can_push(self) -> bool:
+        """Whether it has a way to sum up what the program pushes."""
+
     def begin_push(self, low: int, high: int, of_dst: Arrays) -> None:
         """The accumulators are those of vertices ``low`` to ``high``; ``of_dst`` are the fields
         that ``gather`` reads of these vertices.

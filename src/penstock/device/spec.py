@@ -48,7 +48,12 @@ class Device:
             raise OptionError(f"devices: expected {_FORMS}; got {self.kind!r}")
         if self.threads is not None and self.threads < 1:
             raise OptionError(f"devices: expected at least 1 thread, got {self.threads}")
-        if self.slowdown < 1:
+        for name, value, least in (
+            ("number", self.number, 0), ("memory", self.memory, 1), ("streams", self.streams, 1),
+        ):  # fmt: skip
+            if value is not None and value < least:
+                raise OptionError(f"devices: {name}: expected at least {least}, got {value}")
+        if not self.slowdown >= 1:
             raise OptionError(f"devices: expected a slowdown of 1 or more, got {self.slowdown}")
         if self.gather not in get_args(Gathering):
             ways = ", ".join(get_args(Gathering))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Literal
 
 from penstock.config import format_bytes
@@ -82,11 +83,10 @@ def takes_another(mine: float | None, others: Sequence[float | None], left: int)
     """Whether a stream should take one more page of those that are ``left``, from the seconds that
     it and the others have needed for one (None: not known yet).
 
-    It should not if the others would have done all of them before it is through with one. Of the
-    others each needs the time of a page at least, so that the fastest never declines.
+    It should not if the others would have done all of them before it is through with one, each of
+    them page by page: the fastest never declines.
     """
     known = [each for each in others if each is not None]
     if mine is None or not known:
         return True
-    rest = max(left / sum(1 / max(each, 1e-9) for each in known), min(known))
-    return mine <= rest
+    return sum(ceil(mine / max(each, 1e-9)) - 1 for each in known) < left

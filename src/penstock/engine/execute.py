@@ -23,6 +23,9 @@ from penstock.program import Program
 from penstock.store.graph import Graph
 from penstock.types import Array, Direction
 
+#: Buffers of a GPU's stream in the host's memory, besides those that a page takes decoded.
+PINNED_BYTES = 12 << 20
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -54,21 +57,38 @@ def program_needs(
     widths = program.state_dtypes | fixed
     gathered = sum(widths[name].itemsize if name in widths else 4 for name in shape.gathered)
     may_travel = not in_place and settings.strategy in ("auto", "pull") and _has_in(graph)
-    ranges = 1
-    if may_travel:
-        shares = None if options is None else shares_of(n, shape, options)
-        ranges = _cuts(graph, gathered, options, shares)
+    shares = None if options is None else shares_of(n, shape, options)
+    ranges = _cuts(graph, gathered, options, shares) if may_travel else 1
+    # Accumulators of all vertices, from one range to the next; those of the cache are optional.
+    divided = shares is not None and shares.ranges > 1 and settings.strategy != "push"
+    held += sums if divided else 0
+    beside = _device_bytes(graph, sums, options, shares)
+    between = sums * n if ranges > 1 and not divided else 0
     columns = {c.name: c.dtype.itemsize for c in graph.catalog.columns}
     edge_bytes = 4 + sum(columns[name] for name in shape.columns)
     return {
         "directions": _directions(graph, program, settings),
         "columns": shape.columns,
-        "state_bytes": held * n,
+        "state_bytes": held * n + beside,
         "gathered_bytes": gathered * n if may_travel else None,
-        "always_bytes": (flags + given) * n,
+        "always_bytes": (flags + given) * n + beside,
         "cut_ranges": ranges,
-        "cut_bytes": cut_bytes(graph, ranges, edge_bytes) + (sums * n if ranges > 1 else 0),
+        "cut_bytes": cut_bytes(graph, ranges, edge_bytes) + between,
     }
+
+
+def _device_bytes(
+    graph: Graph, sums: int, options: RunOptions | None, shares: Shares | None
+) -> int:
+    """What devices take of the host's memory: in Strategy S, accumulators of pieces that others are
+    not through with, at worst of all; for each stream of a GPU, buffers for a page and its values.
+    """
+    if options is None or shares is None:
+        return 0
+    waiting = (len(options.devices) - 1) * sums if shares.division == "S" else 0
+    gpus = [device for device in options.devices if device.kind == "cuda"]
+    pinned = 4 * graph.catalog.page_bytes + PINNED_BYTES
+    return waiting * graph.num_vertices + sum(device.threads or 1 for device in gpus) * pinned
 
 
 def _cuts(graph: Graph, gathered: int, options: RunOptions | None, shares: Shares | None) -> int:
@@ -135,12 +155,17 @@ def prepare(
 def execute(graph: Graph, program: Program, settings: Settings, options: RunOptions) -> Outcome:
     """Run a program to its end."""
     shape, needs = prepare(graph, program, settings, options)
+    in_place = settings.mode == "async"
+    shares = shares_of(graph.num_vertices, shape, options)
+    if in_place and shares.ranges > 1:
+        raise OptionError(
+            "mode: an asynchronous run gathers from values as they change, so each device needs "
+            "all of them; use mode='sync', or leave out division S and limits of memory"
+        )
     counted = Counters() if settings.prepare is None else settings.prepare(settings)
     with Engine(graph, options, **needs) as engine:
         engine.metrics.per_stream[0].add(counted)
         kernels = make_kernels(shape, options.devices[0].kind)
-        in_place = settings.mode == "async"
-        shares = shares_of(graph.num_vertices, shape, options)
         with Team(engine, shape, kernels, shares, in_place=in_place) as team:
             run = ProgramRun(engine, shape, kernels, settings, team)
             run.run(identity_of(shape, settings))

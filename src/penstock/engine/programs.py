@@ -79,8 +79,7 @@ class ProgramRun:
         self._can_pull = not graph.directed or "in" in graph.directions
         both = not graph.directed or {"in", "out"} <= set(graph.directions)
         self._can_notify = both and team.host_streams > 0
-        pushes = team.host_streams > 0 or team.all_push
-        self._can_push = "out" in graph.directions and self.state.in_memory and pushes
+        self._can_push = "out" in graph.directions and self.state.in_memory and team.can_push
         self.active: Array = np.zeros(0, np.uint8)
         if self.program.activate is not None:
             self.active = engine.array("active", np.uint8, 1)
@@ -95,6 +94,11 @@ class ProgramRun:
             raise OptionError(
                 "strategy: notify-pull looks at some of the vertices, and the program's totals "
                 f"({', '.join(self.program.totals)}) are sums over all of them; use pull or auto"
+            )
+        if settings.strategy == "notify-pull" and team.all_push:
+            raise OptionError(
+                "strategy: notify-pull looks at some of the vertices, which a GPU does not; use "
+                "auto, pull or push, or a CPU beside it"
             )
         self.sweeps = Sweeps(engine, shape, kernels, self.state, self.active, team)
 
@@ -196,7 +200,7 @@ class ProgramRun:
             return choice
         asked, strategy = self._settings.strategy, choice.strategy
         alone = strategy != "pull"
-        if asked == "auto":
+        if asked == "auto" and self._can_pull:
             alone = self._dispatcher.host_alone(
                 strategy, choice.cost, choice.f, self._penalty() if alone else 1.0
             )

@@ -293,7 +293,7 @@ class Sweeps:
         if everything:
             frontier = np.arange(n, dtype=np.uint32)
         args = (gathered, of_dst, self._sums, marks, params)
-        if self._team.all_push and not (program.order_matters or len(program.accumulators) > 1):
+        if self._team.all_push:
             touched = push_on_devices(engine, self._team, frontier, args)
         elif program.order_matters or len(program.accumulators) > 1:
             touched = distinct(self._push_in_order(frontier, args))

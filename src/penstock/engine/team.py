@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any, cast
 
 import numpy as np
@@ -20,7 +21,7 @@ from penstock.device.host import HostDevice
 from penstock.device.shape import Shape
 from penstock.device.spec import Device
 from penstock.engine.dealing import FreeDealer, StaticDealer
-from penstock.engine.division import Shares, divide
+from penstock.engine.division import ONE, Shares, divide
 from penstock.engine.engine import Engine
 from penstock.engine.options import RunOptions
 from penstock.stream.lists import Piece
@@ -40,6 +41,8 @@ def owners_of(streams: int, weights: Sequence[int]) -> list[int]:
 
 def shares_of(num_vertices: int, shape: Shape, options: RunOptions) -> Shares:
     """How the devices of a run divide the values that lists are gathered from."""
+    if num_vertices < 2:  # nothing to divide
+        return ONE
     a_vertex = sum(shape.dtypes[name].itemsize for name in shape.gathered)
     rooms = [_room(device) for device in options.devices]
     return divide(a_vertex * num_vertices, rooms, options.division)
@@ -122,8 +125,9 @@ class Team:
         return self
 
     def __exit__(self, *error: object) -> None:
-        for device in self.devices:
-            device.close()
+        with ExitStack() as stack:  # all of them, whatever one says
+            for device in self.devices:
+                stack.callback(device.close)
 
     # Who
 
@@ -136,6 +140,12 @@ class Team:
     def all_push(self) -> bool:
         """Whether values are pushed on the devices, because there is no other."""
         return all(device.spec.kind == "cuda" for device in self.devices)
+
+    @property
+    def can_push(self) -> bool:
+        """Whether values can be pushed: on the host, or on devices that all know how."""
+        on_devices = self.all_push and all(device.can_push for device in self.pushers())
+        return self.host_streams > 0 or on_devices
 
     def pushers(self) -> list[PushingDevice]:
         """The devices, if all of them push."""

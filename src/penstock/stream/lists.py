@@ -264,6 +264,10 @@ class StreamedLists:
         nothing = Block(begin, self._no_offsets[: count + 1], empty, self._no_columns)
         pieces = _pieces(Piece(page, nothing, begin, begin + count, vertices))
         known = dealer is not None and all(dealer.has(stream, piece) for piece in pieces)
+        if known and dealer is not None and vertices is None:
+            # Their lists are not here to be counted; if all devices go over them, each has a part.
+            edges = int(row["num_edges"]) // dealer.copies
+            self._metrics.per_stream[stream].edges_traversed += edges
         if known or row["num_edges"] == 0:
             return each(pieces)
         mine, counters = self._streams[stream], self._metrics.per_stream[stream]

@@ -256,8 +256,13 @@ class CudaDevice:
 
     # Push
 
+    @property
+    def can_push(self) -> bool:
+        """See :class:`~penstock.device.device.PushingDevice`, also below: atomic operations."""
+        return self._streams.kernels.can_shard
+
     def begin_push(self, low: int, high: int, of_dst: Arrays) -> None:
-        """See :class:`~penstock.device.device.PushingDevice`, also below."""
+        """The accumulators begin anew."""
         self._pushing.begin(low, high, of_dst)
 
     def push(self, stream: int, piece: Piece, gathered: Arrays, params: Params) -> None:

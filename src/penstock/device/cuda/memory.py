@@ -132,9 +132,18 @@ def can_copy_directly(source: int, target: int) -> bool:
             context = numba_cuda().current_context()
             possible = bool(context.can_access_peer(source))
             if possible:
-                context.enable_peer_access(numba_cuda().gpus[source].get_primary_context().handle)
+                _enable_peer(context, source)
         _peers[source, target] = possible
     return _peers[source, target]
+
+
+def _enable_peer(context: Any, source: int) -> None:
+    """Let a context reach another GPU's memory; others in this process may have done so."""
+    try:
+        context.enable_peer_access(numba_cuda().gpus[source].get_primary_context().handle)
+    except Exception as error:
+        if "ALREADY_ENABLED" not in str(error):
+            raise
 
 
 def copy_between(target: Any, source: Any, gpus: tuple[int, int], stream: Any) -> None:
