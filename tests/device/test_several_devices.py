@@ -10,7 +10,6 @@ import penstock as ps
 from penstock.device.spec import Device
 from penstock.engine import dispatcher as dispatcher_module
 from penstock.errors import BudgetError, OptionError
-from penstock.ingest import options as build_options
 
 PULLER = Device("cpu", threads=1, only_pulls=True)
 SLOW = Device("cpu", threads=1, only_pulls=True, slowdown=2.0)
@@ -32,23 +31,8 @@ NAMES = ("COUNTS", "LABELS", "WIDTHS", "MIXED")
 
 
 @pytest.fixture(scope="module")
-def graph(tmp_path_factory):
-    """A directed graph of many pages, with lists longer than a page both ways, and vertices
-    without edges.
-    """
-    rng = np.random.default_rng(5)
-    n = 3000
-    src, dst = rng.integers(0, n, (2, 6000))
-    spokes = rng.permutation(n)[:2500]
-    src = np.concatenate([src, spokes, np.full(2500, 7)])
-    dst = np.concatenate([dst, np.full(2500, 3), spokes])
-    weight = rng.integers(1, 20, len(src)).astype(np.uint8)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build_options, "MIN_PAGE_BYTES", 4096)
-        return ps.build(
-            (src, dst, weight), tmp_path_factory.mktemp("g") / "g", weights=True, page_size=4096,
-            num_vertices=n + 5,
-        )  # fmt: skip
+def graph(paged):
+    return paged
 
 
 def run(graph, name, **options):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from penstock.device.spec import Device, parse_device, parse_devices
 from penstock.engine.dealing import FreeDealer, StaticDealer
 from penstock.engine.device_push import vertex_ranges
-from penstock.engine.division import all_pull, alpha, divide, pull_ratio, takes_another
+from penstock.engine.division import all_pull, alpha, divide, takes_another
 from penstock.engine.options import RunOptions
 from penstock.engine.team import owners_of
 from penstock.errors import BudgetError, OptionError
@@ -64,10 +64,6 @@ class TestDispatch:
         assert alpha(0.25, 1, 2.0) == pytest.approx(1.0)
         assert alpha(0.9, 1, 0.5) == pytest.approx(0.5)  # never more than a pull of all
         assert alpha(0.01, 10, 4.0) == pytest.approx(0.8)
-
-    def test_the_ratio_undoes_that_the_host_looked_at_a_share(self):
-        # A host that needs 2 s for a page of which it looks at a tenth would need 20 s for all.
-        assert pull_ratio(2.0, 4.0, 0.1) == pytest.approx(5.0)
 
     @given(TIMES, TIMES, TIMES)
     def test_whoever_decides_takes_the_shorter_time(self, alone, host, others):

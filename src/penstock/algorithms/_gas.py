@@ -38,7 +38,7 @@ def _iterations(task: Task) -> int:
 # Breadth-first search
 
 
-def _level_at_first(vertex, p):  # type: ignore[no-untyped-def]
+def _level_at_first(vertex):  # type: ignore[no-untyped-def]
     return (0, vertex.vid) if vertex.begins else (-1, NO_VERTEX)
 
 
@@ -166,7 +166,3 @@ def count_degrees(task: Task) -> I64:
     """How many edges lead to each vertex, counted edge by edge."""
     settings = Settings({}, 1 if task.graph.num_vertices else 0)
     return task.execute(DEGREES, settings).values["degree"]
-
-
-#: What runs on all devices, by the algorithm's name.
-PROGRAMS = {each.name: each for each in (LEVELS, DISTANCES, LABELS, DEGREES)}

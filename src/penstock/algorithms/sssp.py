@@ -292,22 +292,13 @@ def _open_for_parents(graph: Graph, options: RunOptions, cost: Cost) -> Engine:
     return Task(graph, options).open(cost)
 
 
-def _on_devices(task: Task, sources: U32, farthest: float, cost: Cost) -> Result:
-    """By a vertex program: the distances are the same."""
-    graph = task.graph
-    if graph.catalog.weight is None:
-        limit = None if farthest >= graph.num_vertices else int(farthest)
-        levels, parents = search(task, sources, limit)
-        distances = np.where(levels < 0, np.inf, levels)
-        return task.result("distance", distances, more={}, vid_columns={"parents": parents})
-    _refuse_bad_weights(graph)
-    distances = distances_from(task, sources, farthest)
-
-    def parents_when_used() -> U32:
-        with _open_for_parents(graph, task.options, cost) as another:
-            return find_parents(another, sources, distances)
-
-    return task.result("distance", distances, more={}, vid_columns={"parents": parents_when_used})
+def _levels(task: Task, cost: Cost, sources: U32, limit: int | None) -> tuple[Array, U32]:
+    """Levels and parents by a breadth-first search."""
+    if not task.options.on_plain_cpu:
+        return search(task, sources, limit)
+    with task.open(cost) as engine:
+        can_pull = not task.graph.directed
+        return search_levels(engine, sources, can_pull=can_pull, limit=limit)
 
 
 @algorithm(cost=_cost, verify=verify, on_devices=True)
@@ -373,15 +364,17 @@ def sssp(
     farthest = np.inf if cutoff is None else float(cutoff)
     if not task.options.on_plain_cpu:
         refuse_options("sssp", delta=delta)
-        return _on_devices(task, sources, farthest, cost)
-    with task.open(cost) as engine:
-        if graph.catalog.weight is None:
-            limit = None if farthest >= graph.num_vertices else int(farthest)
-            can_pull = not graph.directed
-            levels, parents = search_levels(engine, sources, can_pull=can_pull, limit=limit)
-            distances = np.where(levels < 0, np.inf, levels)
-            return task.result("distance", distances, more={}, vid_columns={"parents": parents})
-        distances = shortest_distances(engine, sources, cutoff=farthest, delta=delta)
+    if graph.catalog.weight is None:
+        limit = None if farthest >= graph.num_vertices else int(farthest)
+        levels, parents = _levels(task, cost, sources, limit)
+        distances = np.where(levels < 0, np.inf, levels)
+        return task.result("distance", distances, more={}, vid_columns={"parents": parents})
+    if task.options.on_plain_cpu:
+        with task.open(cost) as engine:
+            distances = shortest_distances(engine, sources, cutoff=farthest, delta=delta)
+    else:
+        _refuse_bad_weights(graph)
+        distances = distances_from(task, sources, farthest)
 
     def parents_when_used() -> U32:
         with _open_for_parents(graph, task.options, cost) as another:

@@ -70,7 +70,12 @@ class Device:
     @property
     def pulls_only(self) -> bool:
         """Whether it only gathers whole pages; others can look at some of the vertices."""
-        return self.only_pulls or self.kind == "cuda"
+        return self.only_pulls or self.has_own_memory
+
+    @property
+    def has_own_memory(self) -> bool:
+        """Whether what it works on must be copied to it: a GPU."""
+        return self.kind == "cuda"
 
     @property
     def name(self) -> str:

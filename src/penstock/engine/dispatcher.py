@@ -24,7 +24,7 @@ class Dispatcher:
         others = [each.spec for each in team.devices if each.spec.pulls_only]
         speed = sum((spec.threads or 1) / spec.slowdown for spec in hosts)
         self._ratio = sum(
-            GPU_RATIO if spec.kind == "cuda" else (spec.threads or 1) / spec.slowdown / speed
+            GPU_RATIO if spec.has_own_memory else (spec.threads or 1) / spec.slowdown / speed
             for spec in others
         )
         #: Seconds of an iteration of the host's own ways over what it was expected to cost.

@@ -56,13 +56,6 @@ def divide(gathered_bytes: int, rooms: Sequence[int | None], asked: str = "auto"
     return Shares(division, rounds * together)
 
 
-def pull_ratio(host_page: float, gpu_page: float, f: float) -> float:
-    """Garaph's estimate of T_pull / T_gpu from seconds a page: those of the host were for a share
-    f of the vertices.
-    """
-    return host_page / (f * gpu_page)
-
-
 def alpha(f: float, rho: float, ratio: float) -> float:
     """Garaph's alpha, the host's time over the GPU's: ``ratio`` is T_pull / T_gpu, ``rho`` 1 in
     memory, else how many times faster storage reads in sequence than at random. Below 1 the host

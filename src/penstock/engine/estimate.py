@@ -134,7 +134,7 @@ def estimate_run(
     uneven = _imbalance(graph, planned, count) if planned.shares.division == "S" else 1.0
     facts = replace(facts, devices=count, speed=speed, imbalance=uneven)
     found = estimate(cost, planned.plan, facts, profile)
-    on_gpu = any(device.kind == "cuda" for device in options.devices)
+    on_gpu = any(device.has_own_memory for device in options.devices)
     return replace(found, seconds=None) if on_gpu else found
 
 

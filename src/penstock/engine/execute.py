@@ -86,7 +86,7 @@ def _device_bytes(
     if options is None or shares is None:
         return 0
     waiting = (len(options.devices) - 1) * sums if shares.division == "S" else 0
-    gpus = [device for device in options.devices if device.kind == "cuda"]
+    gpus = [device for device in options.devices if device.has_own_memory]
     pinned = 4 * graph.catalog.page_bytes + PINNED_BYTES
     return waiting * graph.num_vertices + sum(device.threads or 1 for device in gpus) * pinned
 
@@ -95,7 +95,7 @@ def _cuts(graph: Graph, gathered: int, options: RunOptions | None, shares: Share
     """Into how many ranges lists are best cut, once, if there is memory to keep them so: as many as
     the devices divide the values into, or as fit a processor's cache; GPUs take lists as they are.
     """
-    if options is not None and any(device.kind == "cuda" for device in options.devices):
+    if options is not None and any(device.has_own_memory for device in options.devices):
         return 1
     if shares is not None and shares.ranges > 1:
         return shares.ranges if shares.ranges <= MOST_CUTS else 1

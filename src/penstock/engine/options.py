@@ -65,7 +65,7 @@ class RunOptions:
         every = given.get("checkpoint_every")
         devices = _with_threads(parse_devices(given.get("devices")), given.get("threads"))
         threads, streams = sum(device.threads or 1 for device in devices), given.get("streams")
-        if streams is None and any(device.kind == "cuda" for device in devices):
+        if streams is None and any(device.has_own_memory for device in devices):
             streams = threads  # a GPU's streams are its own
         options = cls(
             memory=memory_budget(given.get("memory")),
@@ -126,11 +126,11 @@ def _with_threads(devices: tuple[Device, ...], asked: object) -> tuple[Device, .
     of the run.
     """
     total = thread_count(asked)  # type: ignore[arg-type]
-    sharing = sum(device.kind != "cuda" and device.threads is None for device in devices)
+    sharing = sum(not device.has_own_memory and device.threads is None for device in devices)
     found = []
     for device in devices:
         threads = device.threads or max(total // max(sharing, 1), 1)
-        if device.kind == "cuda":
+        if device.has_own_memory:
             threads = device.streams or GPU_STREAMS
         found.append(replace(device, threads=threads))
     return tuple(sorted(found, key=lambda device: device.pulls_only))

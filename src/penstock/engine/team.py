@@ -52,7 +52,7 @@ def _room(spec: Device) -> int | None:
     """Bytes for gathered values. On a GPU they are there twice, before and after an iteration, and
     leave a quarter of its memory to pages.
     """
-    if spec.kind != "cuda":
+    if not spec.has_own_memory:
         return spec.memory
     from penstock.device.cuda.memory import check_gpu, free_bytes, gpu
 
@@ -67,7 +67,7 @@ def _room(spec: Device) -> int | None:
 def _make_device(
     engine: Engine, shape: Shape, kernels: Any, spec: Device, streams: int, *, in_place: bool
 ) -> ProgramDevice:
-    if spec.kind != "cuda":
+    if not spec.has_own_memory:
         return HostDevice(spec, kernels)
     from penstock.device.cuda.device import CudaDevice
 
@@ -118,7 +118,7 @@ class Team:
         if self.shares.division == "S" or (alike and len(specs) > 1):
             to_all = self.shares.division == "S"
             self.dealer = StaticDealer(self._owners, self._has, to_all=to_all)
-        elif len(specs) > 1 or specs[0].kind == "cuda":
+        elif len(specs) > 1 or specs[0].has_own_memory:
             self.dealer = FreeDealer(len(self._owners), self._has)
 
     def __enter__(self) -> Team:
@@ -134,12 +134,12 @@ class Team:
     @property
     def has_own_memory(self) -> bool:
         """Whether some device must be told what changes."""
-        return any(device.spec.kind == "cuda" for device in self.devices)
+        return any(device.spec.has_own_memory for device in self.devices)
 
     @property
     def all_push(self) -> bool:
         """Whether values are pushed on the devices, because there is no other."""
-        return all(device.spec.kind == "cuda" for device in self.devices)
+        return all(device.spec.has_own_memory for device in self.devices)
 
     @property
     def can_push(self) -> bool:
@@ -213,7 +213,7 @@ class Team:
         """Gather over whole lists and apply, on the device that the stream serves."""
         number = self._owners[stream]
         device = self.devices[number]
-        if self._in_place and device.spec.kind == "cuda":
+        if self._in_place and device.spec.has_own_memory:
             self._tell(number, device)
         place = self._places[stream]
         found = device.pull(place, piece, base, local, new, active, params)
