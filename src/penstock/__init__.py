@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from penstock.algorithms.truss_number import truss_number as truss_number
     from penstock.algorithms.two_hop import two_hop as two_hop
     from penstock.device.spec import Device as Device
+    from penstock.dynamic.graph import DynamicGraph as DynamicGraph
     from penstock.engine.result import Result as Result
     from penstock.engine.run import run as run
     from penstock.errors import PenstockError as PenstockError
@@ -105,13 +106,15 @@ _HOMES = {
     "open": "penstock.interfaces.api",
     "run": "penstock.engine.run",
     "Device": "penstock.device.spec",
+    "DynamicGraph": "penstock.dynamic.graph",
     "Graph": "penstock.store.graph",
     "PenstockError": "penstock.errors",
     "Program": "penstock.program",
     "Result": "penstock.engine.result",
 }
 __all__ = [
-    "Device", "Graph", "PenstockError", "Program", "Result", "betweenness", "bfs", "build",
+    "Device", "DynamicGraph", "Graph", "PenstockError", "Program", "Result", "betweenness", "bfs",
+    "build",
     "circuit", "closeness", "clustering", "color", "connected_components", "core_number",
     "cross_edges", "degree_distribution", "edge_betweenness", "edge_vertex", "egonet", "export",
     "from_edges",

@@ -31,6 +31,31 @@ def inlined(function: Function) -> Function:
     return compiled
 
 
+# Numba counts references to arrays wherever they are passed on, with atomic operations: many small
+# functions would spend more time on that than on their work. These only borrow what they are given.
+_BORROWING: dict[str, Any] = {
+    "nogil": True, "cache": True, "error_model": "numpy", "_nrt": False,
+}  # fmt: skip
+
+
+def borrowing_kernel(function: Function) -> Function:
+    """Compile a kernel that neither makes nor returns arrays."""
+    compiled: Function = numba.njit(**_BORROWING)(function)
+    return compiled
+
+
+def borrowing(function: Function) -> Function:
+    """Compile a helper of borrowing kernels of the same file that is called now and then."""
+    compiled: Function = numba.njit(**_BORROWING)(function)
+    return compiled
+
+
+def spliced(function: Function) -> Function:
+    """Compile a helper of borrowing kernels of the same file into each place that calls it."""
+    compiled: Function = numba.njit(forceinline=True, **_BORROWING)(function)
+    return compiled
+
+
 @intrinsic
 def _atomic_add(typingctx, array, index, value):  # type: ignore[no-untyped-def]
     """``array[index] += value`` for a one-dimensional integer array, atomically; gives the old."""

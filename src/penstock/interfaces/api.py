@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from penstock.config import memory_budget, parse_bytes, thread_count
 from penstock.errors import OptionError
@@ -20,17 +20,23 @@ from penstock.ingest.options import (
 )
 from penstock.ingest.plan import plan_read
 from penstock.ingest.sorting import DuplicateRule
+from penstock.interfaces.opening import open_any
 from penstock.progress import Progress
 from penstock.protocols import OnBadLine, ReadOptions
-from penstock.store.graph import Graph, open_graph
+from penstock.store.graph import Graph
 from penstock.types import IdKind
+
+if TYPE_CHECKING:
+    from penstock.dynamic.graph import DynamicGraph
 
 Generator = Literal["rmat", "uniform"]
 
 
-def open(path: str | os.PathLike[str]) -> Graph:
-    """Open a graph directory. Nothing but its catalog is read."""
-    return open_graph(path)
+def open(path: str | os.PathLike[str]) -> Graph | DynamicGraph:
+    """Open a graph directory. Nothing but its catalog is read; of a live graph's directory, the
+    log, and what is returned is the :class:`DynamicGraph`, open for reading only.
+    """
+    return open_any(path)
 
 
 def build(

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.ingest.formats._compiled import inlined, kernel
+from penstock.jit import borrowing_kernel, spliced
 from penstock.ingest.formats._tables import GREATEST_POWER, LEAST_POWER, Out, Rules
 from penstock.types import U8, U64, Array
 
@@ -36,7 +36,7 @@ _ALL_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 _EXACT_POWERS = np.array([10.0**i for i in range(23)])
 
 
-@kernel
+@borrowing_kernel
 def _high_word(a: Any, b: Any) -> Any:
     """The upper 64 bits of a * b."""
     a_high, a_low = a >> _THIRTY_TWO, a & _LOW_HALF
@@ -46,7 +46,7 @@ def _high_word(a: Any, b: Any) -> Any:
     return a_high * b_high + (middle >> _THIRTY_TWO) + (other >> _THIRTY_TWO)
 
 
-@kernel
+@borrowing_kernel
 def _scaled(mantissa: Any, power: int, powers: Any) -> Any:
     """The double nearest to mantissa * 10**power, mantissa > 0, and whether it is certain."""
     if power < LEAST_POWER:
@@ -76,7 +76,7 @@ def _scaled(mantissa: Any, power: int, powers: Any) -> Any:
     return math.ldexp(np.float64(digits), exponent - 52), True
 
 
-@kernel
+@borrowing_kernel
 def _word(data: Any, at: int, end: int) -> Any:
     """Read inf, infinity or nan in any case: the value and where it ends (``at`` if none)."""
     if end - at < 3:
@@ -93,7 +93,7 @@ def _word(data: Any, at: int, end: int) -> Any:
     return math.inf, at + 3
 
 
-@kernel
+@borrowing_kernel
 def _mantissa(data: Any, at: int, end: int) -> Any:
     """Read digits with at most one point: the first 19 that count, the power of ten that is
     still to be applied, whether digits other than 0 were left out, and where they end
@@ -121,7 +121,7 @@ def _mantissa(data: Any, at: int, end: int) -> Any:
     return mantissa, power, rest, at if some else -1
 
 
-@kernel
+@borrowing_kernel
 def _number(data: Any, at: int, end: int, powers: Any) -> Any:
     """Read a decimal number: its value, where it ends, and _EXACT, _BROKEN or _OPEN."""
     sign = 1.0
@@ -157,7 +157,7 @@ def _number(data: Any, at: int, end: int, powers: Any) -> Any:
     return sign * value, at, _EXACT if certain else _OPEN
 
 
-@inlined
+@spliced
 def _digits(data: Any, at: int, end: int) -> Any:
     """Read decimal digits: their value modulo 2**64, and where they end."""
     value = _ZERO
@@ -170,7 +170,7 @@ def _digits(data: Any, at: int, end: int) -> Any:
     return value, at
 
 
-@kernel
+@borrowing_kernel
 def _integer(data: Any, start: int, stop: int) -> Any:
     """Read a whole field as an id: its value and what is wrong with it."""
     if start == stop:
@@ -191,7 +191,7 @@ def _integer(data: Any, start: int, stop: int) -> Any:
     return value, 0
 
 
-@kernel
+@borrowing_kernel
 def _is_utf8(data: Any, start: int, stop: int) -> bool:
     """Whether the bytes are UTF-8 without NUL."""
     at = start
@@ -215,21 +215,21 @@ def _is_utf8(data: Any, start: int, stop: int) -> bool:
     return True
 
 
-@inlined
+@spliced
 def _line_ends(data: Any, at: int, end: int) -> bool:
     if at >= end or data[at] == _NEWLINE:
         return True
     return data[at] == _RETURN and (at + 1 == end or data[at + 1] == _NEWLINE)
 
 
-@inlined
+@spliced
 def _after_blanks(data: Any, at: int, end: int, separator: int) -> int:
     while at < end and (data[at] == _SPACE or data[at] == _TABULATOR) and data[at] != separator:
         at += 1
     return at
 
 
-@inlined
+@spliced
 def _closes(data: Any, at: int, end: int, separator: int) -> Any:
     """Whether a field that came to ``at`` is over for certain (blanks may still follow)."""
     if at < end and data[at] > 32:
@@ -239,7 +239,7 @@ def _closes(data: Any, at: int, end: int, separator: int) -> Any:
     return _line_ends(data, at, end) or (separator != 0 and data[at] == separator)
 
 
-@kernel
+@borrowing_kernel
 def _quoted(data: Any, at: int, end: int, separator: int) -> Any:
     """Read a field in double quotes; doubled ones inside become single, in place."""
     start = at + 1
@@ -258,7 +258,7 @@ def _quoted(data: Any, at: int, end: int, separator: int) -> Any:
     return start, to, at, QUOTING
 
 
-@kernel
+@borrowing_kernel
 def _field(data: Any, at: int, end: int, separator: int) -> Any:
     """Find any field: where it starts and stops, where to go on, and what is wrong with it."""
     if separator != 0 and at < end and data[at] == _QUOTE:
@@ -276,7 +276,7 @@ def _field(data: Any, at: int, end: int, separator: int) -> Any:
     return start, stop, at, 0
 
 
-@inlined
+@spliced
 def _read_id(data: Any, at: int, end: int, rules: Any) -> Any:
     """Read an id: the number, or the start and length of the name; where to go on; the code."""
     if not rules.names:
@@ -297,7 +297,7 @@ def _read_id(data: Any, at: int, end: int, rules: Any) -> Any:
     return np.uint64(start), stop - start, after, 0 if _is_utf8(data, start, stop) else NOT_UTF8
 
 
-@inlined
+@spliced
 def _read_value(data: Any, at: int, end: int, powers: Any, separator: int) -> Any:
     """Read a number: its value, where the field starts, stops and where to go on, and
     _EXACT (also for an empty field, which is nan), _BROKEN or _OPEN, and the code.
@@ -313,7 +313,7 @@ def _read_value(data: Any, at: int, end: int, powers: Any, separator: int) -> An
     return value, start, stop, after, status, code
 
 
-@inlined
+@spliced
 def _read_row(data: Any, at: int, end: int, rules: Any, roles: Any, powers: Any, out: Any) -> Any:
     """Read one line into row ``out.state[0]``: where its last needed field ends, the code, and
     the column that is wrong.
@@ -354,7 +354,7 @@ def _read_row(data: Any, at: int, end: int, rules: Any, roles: Any, powers: Any,
     return at, 0, 0
 
 
-@kernel
+@borrowing_kernel
 def scan_rows(
     data: U8, at: int, rules: Rules, comment: Array, roles: Array, powers: U64, out: Out
 ) -> int:

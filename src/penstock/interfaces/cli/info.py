@@ -6,10 +6,18 @@ from penstock.interfaces.cli._options import Debug, GraphPath, Json
 
 
 def command(graph: GraphPath, json: Json = False, debug: Debug = False) -> None:
-    """Show what a graph holds. Reads its catalog only, so it is quick on any size."""
+    """Show what a graph holds. Reads its catalog only, so it is quick on any size; of a live graph,
+    its log too.
+    """
+    from penstock.interfaces.cli._live import describe_live, live_text
     from penstock.interfaces.cli._output import show
     from penstock.interfaces.cli._summary import as_text, describe
+    from penstock.interfaces.opening import is_live
     from penstock.store.catalog import read_catalog
 
+    if is_live(graph):
+        data = describe_live(graph)
+        show("" if json else live_text(data), data, as_json=json)
+        return
     data = describe(read_catalog(graph), graph)
     show("" if json else as_text(data), data, as_json=json)

@@ -23,14 +23,17 @@ def command(
     from penstock.config import format_bytes, thread_count
     from penstock.errors import InputNotFoundError
     from penstock.interfaces.cli._bars import watching
+    from penstock.interfaces.cli._live import check_live
     from penstock.interfaces.cli._output import show
+    from penstock.interfaces.opening import is_live
     from penstock.store.check import check_graph
 
     if not graph.exists():
         raise InputNotFoundError(f"{graph}: no such graph")
     started = time.perf_counter()
     with watching(kernels=True) as progress:
-        report = check_graph(graph, threads=thread_count(threads), progress=progress)
+        check = check_live if is_live(graph) else check_graph
+        report = check(graph, threads=thread_count(threads), progress=progress)
     seconds = time.perf_counter() - started
     # The last one says how many are not listed, if some are not.
     problems = report.problems[:-1] if report.unlisted else report.problems

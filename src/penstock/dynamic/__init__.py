@@ -1,0 +1,1 @@
+"""The changing sibling of the store: lists that grow and shrink, their log, their compaction."""

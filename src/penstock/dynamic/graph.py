@@ -1,0 +1,399 @@
+"""``DynamicGraph``: a graph that changes, in memory or durable on disk."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from penstock.config import parse_bytes
+from penstock.dynamic import reading
+from penstock.dynamic.batches import Batch, VertexBatch, check_edges, check_values
+from penstock.dynamic.log import SyncPolicy
+from penstock.dynamic.maintained import make
+from penstock.dynamic.maintained.protocol import Maintained
+from penstock.dynamic.robin_hood import ProbeDistances
+from penstock.dynamic.schema import make_schema
+from penstock.dynamic.state import State
+from penstock.dynamic.storage import Storage
+from penstock.dynamic.turns import InLogOrder
+from penstock.dynamic.view import LiveView, snapshot
+from penstock.errors import OptionError, PenstockError
+from penstock.progress import Progress
+from penstock.store.graph import Graph
+from penstock.types import Array, IdKind
+
+
+class DynamicGraph:
+    """A graph whose edges come and go.
+
+    Algorithms take it like a graph: ``ps.bfs(d, 12)`` runs on the lists where they are, and holds
+    changes back until it is done; :meth:`snapshot` gives a graph that stays as it is meanwhile.
+
+    Parameters
+    ----------
+    path
+        The directory of the graph, made if it is not there. None: in memory only.
+    directed
+        Whether edges have a direction; True unless said otherwise, or what the directory says.
+    multigraph
+        Whether two vertices may have several edges. If not, adding an edge that is there changes
+        its properties. Deleting always deletes all edges of a pair.
+    reverse
+        Whether a directed graph also keeps the edges turned round, for algorithms that pull and for
+        deletions under maintained algorithms: twice the memory, and twice the work of an update.
+    edge_properties, vertex_properties
+        Names and types of what edges and vertices carry, such as ``{"weight": "float32"}``.
+    weight
+        The edge property that algorithms take as the weight: "weight" if there is one.
+    ids
+        "int" or "string"; None: as the first ids are.
+    sync
+        When a batch is done: "batch" (it is on the disk, and survives a loss of power), a number of
+        seconds (which may be lost then), "never" (the system decides). A crash of the process loses
+        nothing under any of them.
+    memory
+        Bytes that changes may take before they are merged into the base on the disk, such as
+        ``"1GB"``. None: half of what is available. Without a path nothing is merged.
+    read_only
+        Look at a graph that another process may be changing, as it is now; see :meth:`refresh`.
+    threads, threshold
+        Cores to use (None: all), and the length from which a list has an index.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        directed: bool | None = None,  # noqa: FBT001
+        *,
+        multigraph: bool | None = None,
+        reverse: bool | None = None,
+        edge_properties: Mapping[str, Any] | None = None,
+        vertex_properties: Mapping[str, Any] | None = None,
+        weight: str | None = None,
+        ids: IdKind | None = None,
+        sync: SyncPolicy = "batch",
+        memory: str | int | None = None,
+        read_only: bool = False,
+        threads: int | None = None,
+        threshold: int | None = None,
+        _base: Graph | None = None,
+    ) -> None:
+        given = make_schema(
+            directed, multigraph, reverse, edge_properties, vertex_properties, weight, ids
+        )
+        budget = None if memory is None else parse_bytes(memory)
+        #: One change at a time, and none while somebody reads.
+        self._lock = threading.RLock()
+        self._in_order = InLogOrder()
+        self._maintained: dict[str, Maintained] = {}
+        self._version = 0
+        self._closed = False
+        self._storage = Storage(
+            None if path is None else Path(path), given, base=_base, sync=sync, memory=budget,
+            read_only=read_only, threads=threads, threshold=threshold,
+        )  # fmt: skip
+        #: What opening found in the log.
+        self.recovery = self._storage.recovery
+
+    @classmethod
+    def from_graph(
+        cls, graph: Graph, path: str | os.PathLike[str] | None = None, **options: Any
+    ) -> DynamicGraph:
+        """A graph that begins as a static one. Without a path the static graph itself is the base,
+        and must stay; with one it is copied into the new directory. The options are those of
+        :class:`DynamicGraph`.
+        """
+        return cls(path, _base=graph, **options)
+
+    # What it is
+
+    @property
+    def _state(self) -> State:
+        if self._closed:
+            raise PenstockError("the graph is closed; open it again")
+        return self._storage.state
+
+    @property
+    def path(self) -> Path | None:
+        """Its directory."""
+        return self._storage.path
+
+    @property
+    def directed(self) -> bool:
+        """Whether edges have a direction."""
+        return self._state.schema.directed
+
+    @property
+    def multigraph(self) -> bool:
+        """Whether two vertices may have several edges."""
+        return self._state.schema.multigraph
+
+    @property
+    def num_vertices(self) -> int:
+        """How many vertices there are: all that an edge was ever added to, or that were added."""
+        return self._state.num_vertices
+
+    @property
+    def num_edges(self) -> int:
+        """How many edges there are; an undirected one counts once."""
+        return self._state.num_edges
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory: lists, their indexes, and the table of ids."""
+        return self._state.delta_bytes + self._state.ids.nbytes()
+
+    @property
+    def ids(self) -> Array:
+        """The user's ids, ascending."""
+        with self._lock:
+            return self._state.ids.in_order()[0]
+
+    def probe_distances(self) -> dict[str, ProbeDistances]:
+        """How far entries are from home, in the tables there are."""
+        with self._lock:
+            found = {
+                f"{direction}-lists": side.added.probe_distances()
+                for direction, side in self._state.sides.items()
+            }
+            ids = self._state.ids.probe_distances()
+            return found if ids is None else {**found, "ids": ids}
+
+    def __repr__(self) -> str:
+        if self._closed:
+            return "<DynamicGraph, closed>"
+        kind = "directed" if self.directed else "undirected"
+        place = "in memory" if self.path is None else str(self.path)
+        return f"<DynamicGraph {place}: {self.num_vertices:,} vertices, {self.num_edges:,} {kind} edges>"
+
+    # Changes
+
+    def add_edges(self, src: Any, dst: Any, properties: Mapping[str, Any] | None = None) -> int:
+        """Add edges, with their properties (those that are not given are zero). Returns how many
+        are new; the others, unless the graph is a multigraph, have changed their properties.
+        """
+        return self._edges(src, dst, None, properties)[0]
+
+    def delete_edges(self, src: Any, dst: Any) -> int:
+        """Delete edges; all there are between two vertices. Returns how many went: what is not
+        there is passed over. Vertices stay.
+        """
+        return self._edges(src, dst, False, None)[1]
+
+    def update_edges(
+        self, src: Any, dst: Any, adds: Any, properties: Mapping[str, Any] | None = None
+    ) -> tuple[int, int]:
+        """Add where ``adds`` is true and delete where it is not, in the order of the rows. Returns
+        how many edges came and how many went.
+        """
+        return self._edges(src, dst, adds, properties)
+
+    def _edges(
+        self, src: Any, dst: Any, adds: Any, properties: Mapping[str, Any] | None
+    ) -> tuple[int, int]:
+        self._settle_ids(src)
+        state = self._state
+        ops = None if adds is None else np.broadcast_to(np.asarray(adds), np.shape(src))
+        batch = check_edges(state.ids, src, dst, ops, properties, state.schema.columns)
+        return self._take(batch) if len(batch) else (0, 0)
+
+    def _settle_ids(self, given: Any) -> None:
+        """The first ids say what ids are."""
+        with self._lock:
+            if self._state.id_kind is None and len(given):
+                first = next(iter(given))
+                is_name = isinstance(first, str) or hasattr(given, "to_pylist")
+                self._state.set_id_kind("string" if is_name else "int")
+
+    def _take(self, batch: Batch) -> tuple[int, int]:
+        """Log a batch, and let it take effect. All of it, or an error and nothing of it."""
+
+        def work() -> tuple[int, int]:
+            with self._lock:
+                return self._effect(batch)
+
+        found = self._in_order.run(lambda: self._storage.log(batch), work)
+        if self._storage.is_full():
+            self.compact()
+        return found
+
+    def _effect(self, batch: Batch) -> tuple[int, int]:
+        effect = self._storage.apply(batch, telling=bool(self._maintained))
+        self._version += 1
+        for each in self._maintained.values():
+            each.update(effect.changes)
+        return effect.added, effect.removed
+
+    def add_vertices(self, ids: Any) -> int:
+        """Have these vertices, with or without edges. Returns how many are new."""
+        self._settle_ids(ids)
+        before = self.num_vertices
+        wanted = self._state.ids.check(ids, "ids")
+        if len(wanted):
+            self._take(VertexBatch(wanted, -1, np.empty(0, np.uint8)))
+        return self.num_vertices - before
+
+    def set_vertex_property(self, name: str, ids: Any, values: Any) -> None:
+        """Set a property of some vertices; those that are not there are added."""
+        self._settle_ids(ids)
+        wanted = self._state.ids.check(ids, "ids")
+        index = reading.vertex_column(self._state.schema, name)
+        column = self._state.schema.vertex_columns[index]
+        self._take(VertexBatch(wanted, index, check_values(values, column, len(wanted), "vertex")))
+
+    def set_edge_property(self, name: str, src: Any, dst: Any, values: Any) -> int:
+        """Set a property of edges that are there; returns of how many. Not in a multigraph."""
+        with self._in_order.alone(), self._lock:
+            batch = reading.with_values(self._state, name, src, dst, values)
+            if len(batch):
+                self._storage.log(batch)
+                self._effect(batch)
+            return len(batch)
+
+    # Looking
+
+    def has_edges(self, src: Any, dst: Any) -> Array:
+        """Whether there is an edge from each source to its target."""
+        with self._lock:
+            return reading.has_edges(self._state, src, dst)
+
+    def degree(self, vertices: Any, direction: str = "out") -> Any:
+        """The number of edges out of a vertex, or of each of several (``direction="in"``: into, if
+        the graph keeps reverse edges); in an undirected graph, at it.
+        """
+        with self._lock:
+            return reading.degree(self._state, vertices, direction)
+
+    def neighbors(self, vertex: Any, direction: str = "out") -> Array:
+        """The ids that a vertex has edges to, in no order."""
+        return self.edges(vertex, direction)[0]
+
+    def edges(self, vertex: Any, direction: str = "out") -> tuple[Array, dict[str, Array]]:
+        """The ids that a vertex has edges to, and the properties of these edges."""
+        with self._lock:
+            return reading.edges(self._state, vertex, direction)
+
+    def edge_property(self, name: str, src: Any, dst: Any) -> Array:
+        """A property of edges; raises if one is not there."""
+        with self._lock:
+            return reading.edge_property(self._state, name, src, dst)
+
+    def vertex_property(self, name: str, ids: Any = None) -> Array:
+        """A property of some vertices, or of all in ascending order of ids."""
+        with self._lock:
+            return reading.vertex_property(self._state, name, ids)
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        """The edges of a snapshot, as pairs of ids; an undirected one once."""
+        still = self.snapshot()
+        names = still.ids_by_vid()
+        for src, dst, _ in still.iter_edges():
+            yield from zip(names[src].tolist(), names[dst].tolist(), strict=True)
+
+    def to_edges(self) -> tuple[Array, ...]:
+        """All edges as arrays ``(src, dst)`` or ``(src, dst, weight)``; an undirected one once."""
+        with self.reading() as still:
+            return still.to_edges()
+
+    @contextmanager
+    def reading(self) -> Iterator[Graph]:
+        """The graph as it is, which stays so until the context is left: changes wait meanwhile."""
+        with self._lock:
+            yield LiveView(self._state.version(self._tag()))
+
+    def snapshot(self) -> Graph:
+        """A graph that stays as it is while this one changes. What is in memory is copied."""
+        with self._lock:
+            still = snapshot(self._state.version(self._tag()))
+            self._storage.hold_for(still)
+            return still
+
+    def _tag(self) -> int:
+        return (self._storage.tag + self._version) % (1 << 64)
+
+    # Algorithms that keep their answer
+
+    def maintain(self, name: str, **parameters: Any) -> Maintained:
+        """Keep the answer of an algorithm up to date from now on: "bfs", "sssp", "pagerank",
+        "connected_components", "color", "degree" or "triangles", with its parameters. Each batch
+        then takes as long as the answer takes to follow; reading it is free.
+        """
+        with self._lock:
+            if name in self._maintained:
+                raise OptionError(f"{name}: is maintained already; forget it first")
+            if self._storage.read_only:
+                raise OptionError(f"{name}: the graph is open for reading only")
+            made = make(name, self._storage.sides(), **parameters)
+            made.start()
+            self._maintained[name] = made
+            return made
+
+    def maintained(self, name: str) -> Maintained:
+        """An algorithm that :meth:`maintain` keeps up to date."""
+        if name not in self._maintained:
+            known = ", ".join(self._maintained) or "none"
+            raise OptionError(f"{name}: is not maintained (there are: {known}); maintain it first")
+        return self._maintained[name]
+
+    def answer(self, name: str) -> tuple[Array, Array]:
+        """The ids in ascending order, and what a maintained algorithm says of each."""
+        with self._lock:
+            ids, order = self._state.ids.in_order()
+            values = self.maintained(name).values
+            return ids, values.copy() if order is None else values[order]
+
+    def forget(self, name: str) -> None:
+        """Keep an answer up to date no longer."""
+        self.maintained(name)
+        del self._maintained[name]
+
+    # The directory
+
+    def compact(
+        self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False,
+        progress: Progress | None = None,
+    ) -> Graph | None:  # fmt: skip
+        """Merge everything into a static store: one of its own elsewhere, which is returned open;
+        or, without a path, the base of this graph, whose log then begins anew.
+        """
+        # A batch that is logged but has not taken effect would be lost with the log.
+        with self._in_order.alone(), self._lock:
+            if path is not None:
+                return self._storage.write_to(Path(path), overwrite=overwrite, progress=progress)
+            self._storage.compact(progress)
+            return None
+
+    def refresh(self) -> None:
+        """See what another process has done since the graph was opened for reading."""
+        with self._lock:
+            self._storage.refresh()
+            self._version += 1
+
+    def flush(self) -> None:
+        """Have everything on the disk, whatever ``sync`` says."""
+        self._storage.flush()
+
+    def close(self) -> None:
+        """Sync, and let go of the directory; may be called again."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._storage.close()
+
+    def __enter__(self) -> DynamicGraph:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

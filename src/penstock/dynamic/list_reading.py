@@ -1,0 +1,182 @@
+"""Kernels that read degree-aware lists, fill empty ones, and lay them out anew."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.dynamic.list_sizes import BLOCK_BITS, INDEX_SIZES, PARTS, SIZES
+from penstock.jit import atomic_add, kernel, prefetch
+
+
+@kernel
+def measure(vertices, starts, ends, offsets):  # type: ignore[no-untyped-def]
+    """Where the copies of lists begin, one after another."""
+    total = 0
+    offsets[0] = 0
+    for i in range(len(vertices)):
+        v = np.uint64(vertices[i])
+        total += np.int64(ends[v] - starts[v])
+        offsets[i + 1] = total
+
+
+@kernel
+def copy_lists(vertices, starts, offsets, neighbours, payload, width, found, found_payload):  # type: ignore[no-untyped-def]
+    """Copy lists to where :func:`measure` says."""
+    last = len(vertices) - 1
+    for i in range(len(vertices)):
+        prefetch(neighbours, np.int64(starts[np.uint64(vertices[min(i + 8, last)])]))
+        start = np.int64(starts[np.uint64(vertices[i])])
+        begin = offsets[i]
+        for k in range(offsets[i + 1] - begin):
+            found[begin + k] = neighbours[start + k]
+        for k in range((offsets[i + 1] - begin) * width):
+            found_payload[begin * width + k] = payload[start * width + k]
+
+
+@kernel
+def load_lists(part, offsets, lists, values, width, starts, ends, sizes, neighbours, payload, tops):  # type: ignore[no-untyped-def]
+    """Copy whole lists into chunks of their size, for the vertices of one part; two passes: one
+    counts what the pool must give at once, one copies.
+    """
+    block, n = 1 << BLOCK_BITS, len(offsets) - 1
+    base, wide = np.uint64(0), np.uint64(width)
+    for copying in (False, True):
+        total = np.uint64(0)
+        for first in range(part * block, n, PARTS * block):
+            for v in range(first, min(first + block, n)):
+                count = np.uint64(offsets[v + 1] - offsets[v])
+                if count == np.uint64(0):
+                    continue
+                c = 1
+                while SIZES[c] < count:
+                    c += 1
+                if copying:
+                    at = base + total
+                    begin = np.uint64(offsets[v])
+                    for k in range(count):
+                        neighbours[at + k] = lists[begin + k]
+                    for k in range(count * wide):
+                        payload[at * wide + k] = values[begin * wide + k]
+                    starts[v] = at
+                    ends[v] = at + count
+                    sizes[v] = c
+                total += SIZES[c]
+        if not copying:
+            base = np.uint64(atomic_add(tops, 0, total))
+
+
+@kernel
+def load_sorted(  # type: ignore[no-untyped-def]
+    begin, end, pairs, rows, values, width, multi, out, starts, ends, sizes, neighbours, payload,
+    tops,
+):  # fmt: skip
+    """Make the lists of rows that are sorted by source and target, all of one part, where no list
+    is yet; two passes, as :func:`load_lists`. Of equal rows the first counts as new (``out``) and
+    the last has the properties; in a multigraph each is an edge. Returns how many edges there are.
+    """
+    high, wide = np.uint64(32), np.uint64(width)
+    base, edges = np.uint64(0), 0
+    for copying in (False, True):
+        total = np.uint64(0)
+        i = begin
+        while i < end:
+            u = pairs[i] >> high
+            at = base + total
+            count = np.uint64(0)
+            previous = ~pairs[i]
+            while i < end and pairs[i] >> high == u:
+                again = pairs[i] == previous and not multi
+                if not again:
+                    count += np.uint64(1)
+                if copying:
+                    to, row = at + count - np.uint64(1), np.uint64(rows[i])
+                    out[row] = 0 if again else 1
+                    neighbours[to] = np.uint32(pairs[i])
+                    for k in range(wide):
+                        payload[to * wide + k] = values[row * wide + k]
+                previous = pairs[i]
+                i += 1
+            c = 1
+            while SIZES[c] < count:
+                c += 1
+            if copying:
+                starts[u] = at
+                ends[u] = at + count
+                sizes[u] = c
+                edges += np.int64(count)
+            total += SIZES[c]
+        if not copying:
+            base = np.uint64(atomic_add(tops, 0, total))
+    return edges
+
+
+@kernel
+def relay_lists(part, n, width, starts, ends, sizes, old, old_payload, neighbours, payload, tops):  # type: ignore[no-untyped-def]
+    """Move the lists of one part to another pool, in the order of their vertices."""
+    block, wide = 1 << BLOCK_BITS, np.uint64(width)
+    total = np.uint64(0)
+    for first in range(part * block, n, PARTS * block):
+        for v in range(first, min(first + block, n)):
+            total += SIZES[sizes[v]]
+    at = np.uint64(atomic_add(tops, 0, total))
+    for first in range(part * block, n, PARTS * block):
+        for v in range(first, min(first + block, n)):
+            if sizes[v] == 0:
+                continue
+            begin, count = starts[v], ends[v] - starts[v]
+            for k in range(count):
+                neighbours[at + k] = old[begin + k]
+            for k in range(count * wide):
+                payload[at * wide + k] = old_payload[begin * wide + k]
+            starts[v] = at
+            ends[v] = at + count
+            at += SIZES[sizes[v]]
+
+
+@kernel
+def relay_indexes(part, n, index_at, indexes, old_slots, old_marks, slots, marks, tops):  # type: ignore[no-untyped-def]
+    """Move the indexes of one part to another pool, in the order of their vertices."""
+    block = 1 << BLOCK_BITS
+    total = np.uint64(0)
+    for first in range(part * block, n, PARTS * block):
+        for v in range(first, min(first + block, n)):
+            total += INDEX_SIZES[indexes[v]]
+    at = np.uint64(atomic_add(tops, 1, total))
+    for first in range(part * block, n, PARTS * block):
+        for v in range(first, min(first + block, n)):
+            begin, size = index_at[v], INDEX_SIZES[indexes[v]]
+            for k in range(size):
+                slots[at + k] = old_slots[begin + k]
+                marks[at + k] = old_marks[begin + k]
+            index_at[v] = at
+            at += size
+
+
+@kernel
+def live_chunks(sizes, indexes):  # type: ignore[no-untyped-def]
+    """Entries of all chunks of lists, slots of all chunks of indexes."""
+    entries = slots = np.uint64(0)
+    for v in range(len(sizes)):
+        entries += SIZES[sizes[v]]
+        slots += INDEX_SIZES[indexes[v]]
+    return entries, slots
+
+
+@kernel
+def measure_probes(index_at, indexes, marks, histogram):  # type: ignore[no-untyped-def]
+    """Count entries of indexes by their distance from home; returns the worst average of one."""
+    worst = 0.0
+    for v in range(len(indexes)):
+        if indexes[v] == 0:
+            continue
+        total = entries = 0
+        at = index_at[v]
+        for k in range(INDEX_SIZES[indexes[v]]):
+            mark = marks[at + k]
+            if mark != 0 and mark < 128:
+                histogram[mark - 1] += 1
+                total += np.int64(mark) - 1
+                entries += 1
+        if entries:
+            worst = max(worst, total / entries)
+    return worst

@@ -1,0 +1,356 @@
+"""Degree-aware lists: one direction of a graph that changes, in memory.
+
+A short list is nothing but its neighbours, side by side, and is searched from its beginning. A list
+longer than a threshold has an index besides: a Robin Hood table of places in the list. It is made
+when the list is first searched at that length, and dropped when the list has shrunk to half the
+threshold, so that a list at the border does not go back and forth.
+
+So the neighbours of a vertex are an array in one piece, whatever its degree: ``neighbours[starts[v]
+: ends[v]]``, in no order. Algorithms go over them as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from penstock.config import thread_count
+from penstock.dynamic import batch_kernels
+from penstock.dynamic import list_kernels as kernels
+from penstock.dynamic import list_reading as reading
+from penstock.dynamic.changes import Gathered
+from penstock.dynamic.list_sizes import CLASSES, MOST_DISTANCE, PARTS
+from penstock.dynamic.region import Region
+from penstock.dynamic.robin_hood import ProbeDistances
+from penstock.errors import BudgetError
+from penstock.parallel import Workers
+from penstock.store.layout import Column
+from penstock.types import I64, U8, U32, U64, Array
+
+#: Lists longer than this have an index.
+THRESHOLD = 24
+#: Place 0 is that of lists that are empty.
+FIRST_PLACE = 4
+#: A pool is laid out anew when it takes so many times what its chunks take, and ROOM besides.
+MOST_WASTE = 1.4
+ROOM = 1 << 18
+#: Rows of a range that one worker puts in order at a time.
+RANGE_ROWS = 1 << 17
+
+
+class DegreeAwareLists:
+    """Lists of neighbours by vertex number, with properties of each edge; see the module.
+
+    One call at a time: the caller sees to that.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[Column] = (),
+        *,
+        multigraph: bool = False,
+        threshold: int = THRESHOLD,
+        threads: int | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        self.multigraph = multigraph
+        self.threshold = threshold
+        self.column_names = tuple(column.name for column in columns)
+        self._record = np.dtype([(column.name, column.dtype) for column in columns])
+        self._folder = folder
+        self._workers = Workers(thread_count(threads))
+        self._regions: dict[str, Region] = {}
+        self._vertex = {
+            name: self._region(name, dtype, 1 << 32)
+            for name, dtype in (
+                ("starts", np.uint64), ("ends", np.uint64), ("sizes", np.uint8),
+                ("index_at", np.uint64), ("indexes", np.uint8), ("dead", np.uint32),
+                ("twice", np.uint8),
+            )
+        }  # fmt: skip
+        self._width = self._record.itemsize if columns else 0
+        self._payload: U8 = np.empty(0, np.uint8)
+        self._take_pool(0)
+        self._take_pool(1)
+        self.num_vertices = 0
+        #: Where the rows of a batch are put in order; kept, because taking it anew costs more.
+        self._room: tuple[Array, ...] = (np.empty(0, np.uint64),)
+        self._forget()
+
+    def _region(self, name: str, dtype: Any, limit: int | None = None) -> Array:
+        file = None if self._folder is None else self._folder / name
+        region = self._regions[name] = Region(dtype, limit=limit, file=file)
+        return region.array
+
+    def _take_pool(self, pool: int) -> None:
+        """New memory for the lists or for their indexes."""
+        if pool == 1:
+            self._slots: U32 = self._region("slots", np.uint32)
+            self._marks: U8 = self._region("marks", np.uint8)
+            return
+        self._pool: U32 = self._region("neighbours", np.uint32)
+        if self._width:
+            self._payload = self._region("payload", np.uint8)
+
+    @property
+    def neighbours(self) -> U32:
+        """The pool that the lists are in."""
+        return self._pool[: int(self._tops[0])]
+
+    @property
+    def columns(self) -> tuple[Array, ...]:
+        """The properties of each entry of ``neighbours``."""
+        if not self._width:
+            return ()
+        payload = self._payload[: int(self._tops[0]) * self._width]
+        if len(self.column_names) == 1:
+            return (payload.view(self._record[0]),)
+        records = payload.view(self._record)
+        return tuple(records[name] for name in self.column_names)
+
+    def _forget(self) -> None:
+        """No chunk was ever taken."""
+        self.num_edges = 0
+        self._heads: U64 = np.zeros((PARTS, CLASSES), np.uint64)
+        self._slot_heads: U64 = np.zeros((PARTS, CLASSES), np.uint64)
+        self._extents: U64 = np.zeros((PARTS, 4), np.uint64)
+        self._tops: U64 = np.full(2, FIRST_PLACE, np.uint64)
+        #: Tops at which to look how much of a pool is free chunks.
+        self._tidy_at: U64 = np.full(2, ROOM, np.uint64)
+
+    @property
+    def starts(self) -> U64:
+        """Where the list of each vertex begins in ``neighbours``."""
+        return self._vertex["starts"][: self.num_vertices]
+
+    @property
+    def ends(self) -> U64:
+        """Where it ends."""
+        return self._vertex["ends"][: self.num_vertices]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are in use, free chunks among them."""
+        neighbours, slots = (int(top) for top in self._tops)
+        by_vertex = sum(array.itemsize for array in self._vertex.values())
+        return neighbours * (4 + self._width) + slots * 5 + self.num_vertices * by_vertex
+
+    def grow(self, num_vertices: int) -> None:
+        """Have room for so many vertices."""
+        self.num_vertices = max(num_vertices, self.num_vertices)
+
+    def clear(self) -> None:
+        """Forget every edge; the memory goes back to the system."""
+        for name, region in self._regions.items():
+            used = {"neighbours": 0, "payload": 0, "slots": 1, "marks": 1}.get(name)
+            length = self.num_vertices if used is None else int(self._tops[used])
+            region.clear(length * (self._width if name == "payload" else 1))
+        self._forget()
+
+    def close(self) -> None:
+        """End the threads."""
+        self._workers.close()
+
+    def _arrays(self) -> tuple[Array, ...]:
+        """What kernels work on, in their order."""
+        return (
+            *self._vertex.values(), self._pool, self._payload, self._slots, self._marks,
+            self._heads, self._slot_heads, self._extents, self._tops,
+        )  # fmt: skip
+
+    def apply(
+        self, src: U32, dst: U32, adds: U8 | None = None, columns: Sequence[Array] = ()
+    ) -> U8:
+        """Add and delete edges: row i adds if ``adds[i]``, or if there is no ``adds``. Rows of
+        equal pairs take effect in their order. Says of each row whether an edge appeared or went.
+        An edge that is added where it is already changes its properties, unless this is a
+        multigraph; one that is deleted goes with all its parallels.
+        """
+        out: U8 = np.empty(len(src), np.uint8)
+        ops: U8 = np.empty(0, np.uint8) if adds is None else adds
+        self._run(src, dst, ops, self._records(columns, len(src)), out, np.empty(0, np.int64))
+        return out
+
+    def _records(self, columns: Sequence[Array], rows: int) -> U8:
+        if not self._width:
+            return np.empty(0, np.uint8)
+        records = np.zeros(rows, self._record)
+        for name, values in zip(self.column_names, columns, strict=bool(columns)):
+            records[name] = values
+        return records.view(np.uint8)
+
+    def find(self, src: U32, dst: U32) -> I64:
+        """The place of each edge in ``neighbours``, -1 if it is not there."""
+        places: I64 = np.empty(len(src), np.int64)
+        nothing: U8 = np.empty(0, np.uint8)
+        self._run(src, dst, nothing, nothing, nothing, places)
+        return places
+
+    def _run(self, src: U32, dst: U32, adds: U8, values: U8, out: U8, places: I64) -> None:
+        """Go over the rows part by part, on all cores."""
+        rows = len(src)
+        looking = len(places) > 0
+        if not rows:
+            return
+        top = int(self._tops[0])
+        if (top + 2 * rows) * 4 > self._pool.nbytes // 2:
+            raise BudgetError(
+                f"the lists hold {top:,} entries, and {rows:,} more could exceed the address space "
+                "reserved for them; compact the graph, or use a machine with more memory"
+            )
+        cuts = self._in_order(src, dst)
+        pairs, order, pairs2, order2 = (room[:rows] for room in self._room)
+        arrays = self._arrays()
+        tallies = np.zeros((PARTS, 2), np.int64)
+        most = self.num_vertices - 1
+
+        def work(_: int, part: int) -> None:
+            begin, end = int(cuts[part]), int(cuts[part + 1])
+            side = batch_kernels.sort_part(begin, end, most, pairs, order, pairs2, order2)
+            mine = (pairs2, order2) if side else (pairs, order)
+            kernels.apply_rows(
+                part, begin, end, *mine, adds, values, self.threshold, self._width,
+                self.multigraph, looking, out, places, tallies[part], *arrays,
+            )  # fmt: skip
+
+        self._workers.run(work, [p for p in range(PARTS) if cuts[p] < cuts[p + 1]])
+        added, removed = tallies.sum(axis=0).tolist()
+        self.num_edges += added - removed
+        self._tidy()
+
+    def _tidy(self) -> None:
+        """Lay a pool out anew, in the order of the vertices, if too much of it is free chunks that
+        nobody asks for: degrees grow past the sizes that others left.
+        """
+        if not np.any(self._tops > self._tidy_at):
+            return
+        n = self.num_vertices
+        sizes, indexes = self._vertex["sizes"][:n], self._vertex["indexes"][:n]
+        live = np.array(reading.live_chunks(sizes, indexes), np.uint64)
+        for pool in (0, 1):
+            if int(self._tops[pool]) > MOST_WASTE * int(live[pool]) + ROOM:
+                self._relay(pool)
+            self._tidy_at[pool] = int(MOST_WASTE * max(int(live[pool]), 1)) + ROOM
+
+    def _relay(self, pool: int) -> None:
+        n, vertex = self.num_vertices, self._vertex
+        self._tops[pool] = FIRST_PLACE
+        self._extents[:, 2 * pool : 2 * pool + 2] = 0
+        if pool == 0:
+            self._heads[:] = 0
+            given = (self._pool, self._payload)
+            self._take_pool(0)
+            arrays = [vertex["starts"], vertex["ends"], vertex["sizes"], *given]
+            taken = (self._pool, self._payload, self._tops)
+            self._workers.run(
+                lambda _, part: reading.relay_lists(part, n, self._width, *arrays, *taken),
+                range(PARTS),
+            )
+        else:
+            self._slot_heads[:] = 0
+            given = (self._slots, self._marks)
+            self._take_pool(1)
+            arrays = [vertex["index_at"], vertex["indexes"], *given]
+            taken = (self._slots, self._marks, self._tops)
+            self._workers.run(
+                lambda _, part: reading.relay_indexes(part, n, *arrays, *taken), range(PARTS)
+            )
+
+    def _in_order(self, src: U32, dst: U32) -> I64:
+        """Deal the rows to the parts, into the first half of the room; where each part begins."""
+        rows = len(src)
+        if len(self._room[0]) < rows:
+            self._room = tuple(np.empty(rows, kind) for kind in 2 * (np.uint64, np.uint32))
+        ranges = [(a, min(a + RANGE_ROWS, rows)) for a in range(0, rows, RANGE_ROWS)]
+        counts = np.zeros((len(ranges), PARTS), np.int64)
+
+        def count(_: int, k: int) -> None:
+            batch_kernels.count_parts(*ranges[k], src, counts[k])
+
+        self._workers.run(count, range(len(ranges)))
+        # Range after range within a part: equal sources stay in their order.
+        ends = np.cumsum(counts.T).reshape(PARTS, len(ranges))
+        at = np.ascontiguousarray((ends - counts.T).T)
+        cuts: I64 = np.append(at[0], rows)
+
+        def deal(_: int, k: int) -> None:
+            batch_kernels.deal(*ranges[k], src, dst, at[k], *self._room[:2])
+
+        self._workers.run(deal, range(len(ranges)))
+        return cuts
+
+    def degrees(self) -> U32:
+        """How long each list is."""
+        return (self.ends - self.starts).astype(np.uint32)
+
+    def gather(self, vertices: U32) -> Gathered:
+        """Copies of the lists of some vertices, in the order given."""
+        offsets: I64 = np.zeros(len(vertices) + 1, np.int64)
+        reading.measure(vertices, self.starts, self.ends, offsets)
+        total = int(offsets[-1])
+        found: U32 = np.empty(total, np.uint32)
+        payload: U8 = np.empty(total * self._width, np.uint8)
+        reading.copy_lists(
+            vertices, self.starts, offsets, self._pool, self._payload, self._width, found,
+            payload,
+        )  # fmt: skip
+        records = payload.view(self._record) if self._width else None
+        columns = () if records is None else tuple(records[name] for name in self.column_names)
+        return Gathered(offsets, found, columns)
+
+    def load(self, offsets: Array, neighbours: U32, columns: Sequence[Array] = ()) -> None:
+        """Take whole lists, each pair once, into lists that are empty: that of vertex v is
+        ``neighbours[offsets[v] : offsets[v + 1]]``.
+        """
+        assert self.num_edges == 0
+        self.grow(len(offsets) - 1)
+        total = len(neighbours)
+        values = self._records(columns, total)
+        names = ("starts", "ends", "sizes")
+        arrays = (*(self._vertex[name] for name in names), self._pool, self._payload)
+
+        def work(_: int, part: int) -> None:
+            reading.load_lists(part, offsets, neighbours, values, self._width, *arrays, self._tops)
+
+        self._workers.run(work, range(PARTS))
+        self.num_edges = total
+
+    def load_rows(self, src: U32, dst: U32, columns: Sequence[Array] = ()) -> U8:
+        """Add many edges to lists that are empty, by sorting them: the result is that of
+        :meth:`apply`.
+        """
+        assert self.num_edges == 0
+        rows = len(src)
+        values = self._records(columns, rows)
+        cuts = self._in_order(src, dst)
+        room = tuple(each[:rows] for each in self._room)
+        out: U8 = np.empty(rows, np.uint8)
+        most = self.num_vertices - 1
+        names = ("starts", "ends", "sizes")
+        arrays = (*(self._vertex[name] for name in names), self._pool, self._payload)
+
+        def work(_: int, part: int) -> int:
+            begin, end = int(cuts[part]), int(cuts[part + 1])
+            here, there = room[:2], room[2:]
+            for sort in (batch_kernels.sort_targets, batch_kernels.sort_part):
+                if sort(begin, end, most, *here, *there):
+                    here, there = there, here
+            given = (values, self._width, self.multigraph, out, *arrays, self._tops)
+            return int(reading.load_sorted(begin, end, *here, *given))
+
+        self.num_edges = sum(self._workers.run(work, range(PARTS)))
+        self._room = (np.empty(0, np.uint64),)
+        return out
+
+    def probe_distances(self) -> ProbeDistances:
+        """How far the entries of all indexes are from home; the worst average is that of one."""
+        histogram = np.zeros(int(MOST_DISTANCE) + 1, np.int64)
+        worst = reading.measure_probes(
+            self._vertex["index_at"][: self.num_vertices],
+            self._vertex["indexes"][: self.num_vertices], self._marks, histogram,
+        )  # fmt: skip
+        found = ProbeDistances.of(histogram)
+        return ProbeDistances(found.entries, found.average, found.most, float(worst))

@@ -1,0 +1,106 @@
+"""What ``info`` and ``verify`` say of the directory of a graph that changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.config import format_bytes
+from penstock.errors import PenstockError
+from penstock.interfaces.cli._output import facts
+
+if TYPE_CHECKING:
+    from penstock.progress import Progress
+    from penstock.store.check import CheckReport
+
+
+def describe_live(path: Path) -> dict[str, Any]:
+    """The facts of a live graph's directory; its log is read to its end."""
+    from penstock.dynamic.folder import LiveFolder
+
+    with LiveFolder.open(path, read_only=True) as folder:
+        reader = folder.read_log()
+        for _ in reader:
+            pass
+        catalog, found = folder.catalog, reader.recovery
+    schema = catalog.schema
+    base = None
+    if catalog.base is not None:
+        base = {
+            "name": catalog.base.name,
+            "num_vertices": catalog.base.num_vertices,
+            "num_edges": catalog.base.num_edges,
+        }
+    return {
+        "path": str(path),
+        "live": True,
+        "directed": schema.directed,
+        "reverse": schema.reverse,
+        "multigraph": schema.multigraph,
+        "ids": schema.ids,
+        "edge_properties": {column.name: column.dtype.name for column in schema.columns},
+        "vertex_properties": {column.name: column.dtype.name for column in schema.vertex_columns},
+        "weight": schema.weight,
+        "generation": catalog.generation,
+        "base": base,
+        "log": {
+            "name": catalog.log,
+            "batches": found.records,
+            "bytes": found.end.end,
+            "dropped_bytes": found.dropped_bytes,
+            "closed": found.closed,
+        },
+        "written_by": catalog.written_by,
+    }
+
+
+def live_text(data: dict[str, Any]) -> str:
+    """The same for people."""
+    base, log = data["base"], data["log"]
+    kind = "directed" if data["directed"] else "undirected"
+    kind += " multigraph" if data["multigraph"] else " graph"
+    kind += ", reverse edges kept" if data["reverse"] else ""
+    merged = "none yet"
+    if base is not None:
+        merged = f"{base['num_vertices']:,} vertices, {base['num_edges']:,} edges ({base['name']})"
+    ending = "closed" if log["closed"] else "not closed: open, or its writer died"
+    if log["dropped_bytes"]:
+        ending += f"; {log['dropped_bytes']:,} bytes of a torn tail will be dropped"
+    since = f"{log['batches']:,} batches, {format_bytes(log['bytes'])} ({ending})"
+    pairs = [
+        ("live graph", f"{data['path']}: {kind}"),
+        ("ids", data["ids"] or "not known yet"),
+        ("edge properties", _spell(data["edge_properties"])),
+        ("vertex properties", _spell(data["vertex_properties"])),
+        ("base", merged),
+        ("log since", since),
+        ("generation", f"{data['generation']:,}"),
+    ]
+    return facts(pairs)
+
+
+def _spell(properties: dict[str, str]) -> str:
+    return ", ".join(f"{name} ({kind})" for name, kind in properties.items()) or "none"
+
+
+def check_live(path: Path, *, threads: int, progress: Progress) -> CheckReport:
+    """Check the base of a live graph as any store, and every byte of its log."""
+    from penstock.dynamic.folder import LiveFolder
+    from penstock.store.check import CheckReport, Problem, check_graph
+
+    report, size, rows = CheckReport((), 0, 0, 0, 0, 0.0), 0, 0
+    problems: tuple[Problem, ...] = ()
+    try:
+        with LiveFolder.open(path, read_only=True) as folder:
+            if folder.base_path is not None:
+                report = check_graph(folder.base_path, threads=threads, progress=progress)
+            reader = folder.read_log()
+            rows = sum(len(record.arrays[1]) for record in reader)
+            size = reader.recovery.end.end
+    except PenstockError as error:
+        problems = (Problem(str(path), str(error)),)
+    return replace(
+        report, problems=problems + report.problems, bytes=report.bytes + size,
+        edges=report.edges + rows,
+    )  # fmt: skip

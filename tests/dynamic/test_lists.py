@@ -1,0 +1,257 @@
+"""Degree-aware lists, against a dictionary of pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.dynamic import list_sizes, lists
+from penstock.dynamic.lists import DegreeAwareLists
+from penstock.store.layout import Column
+
+COLUMNS = {
+    "none": [],
+    "one": [Column("w", np.dtype("<f4"))],
+    "three": [
+        Column("w", np.dtype("<f8")), Column("k", np.dtype("<i2")), Column("b", np.dtype("u1"))
+    ],
+}  # fmt: skip
+
+
+class Model:
+    """Pairs, each with the values of its edges."""
+
+    def __init__(self, multigraph):
+        self.multigraph = multigraph
+        self.edges = {}
+
+    def apply(self, src, dst, adds, columns):
+        out = []
+        for row, (u, v) in enumerate(zip(src.tolist(), dst.tolist(), strict=True)):
+            values = tuple(column[row].item() for column in columns)
+            if not adds[row]:
+                out.append(self.edges.pop((u, v), None) is not None)
+            elif self.multigraph:
+                self.edges.setdefault((u, v), []).append(values)
+                out.append(True)
+            else:
+                out.append((u, v) not in self.edges)
+                self.edges[u, v] = [values]
+        return out
+
+    def listed(self):
+        return sorted((u, v, *each) for (u, v), some in self.edges.items() for each in some)
+
+
+def make_batch(rng, n, rows, columns, adding):
+    src = rng.integers(0, rng.choice([1, 3, n]), rows).astype(np.uint32)
+    dst = rng.integers(0, n, rows).astype(np.uint32)
+    adds = (rng.random(rows) < adding).astype(np.uint8)
+    values = [rng.integers(0, 100, rows).astype(column.dtype) for column in columns]
+    return src, dst, adds, values
+
+
+def check(made, model, n):
+    assert made.num_edges == sum(map(len, model.edges.values()))
+    everyone = np.arange(n, dtype=np.uint32)
+    found = made.gather(everyone)
+    assert np.array_equal(np.diff(found.offsets), made.degrees())
+    owners = np.repeat(everyone, np.diff(found.offsets))
+    rows = zip(
+        owners.tolist(),
+        found.neighbours.tolist(),
+        *(c.tolist() for c in found.columns),
+        strict=True,
+    )
+    assert sorted(rows) == model.listed()
+    # In place they are the same.
+    for v in range(n):
+        a, b = int(made.starts[v]), int(made.ends[v])
+        c, d = found.offsets[v], found.offsets[v + 1]
+        assert np.array_equal(made.neighbours[a:b], found.neighbours[c:d])
+        for whole, part in zip(made.columns, found.columns, strict=True):
+            assert np.array_equal(whole[a:b], part[c:d])
+
+
+@pytest.mark.parametrize("multigraph", [False, True], ids=["unique", "multi"])
+@pytest.mark.parametrize("columns", COLUMNS.values(), ids=COLUMNS)
+@pytest.mark.parametrize("threshold", [2, 24])
+def test_batches_of_adds_and_deletes(multigraph, columns, threshold):
+    rng = np.random.default_rng(threshold)
+    n = 150
+    made = DegreeAwareLists(columns, multigraph=multigraph, threshold=threshold, threads=2)
+    made.grow(n)
+    model = Model(multigraph)
+    for _ in range(25):
+        batch = make_batch(
+            rng, n, rng.integers(1, 1500), columns, rng.choice([0, 0.1, 0.5, 0.9, 1])
+        )
+        assert made.apply(*batch).tolist() == model.apply(*batch)
+        check(made, model, n)
+        places = made.find(*batch[:2])
+        pairs = zip(*(each.tolist() for each in batch[:2]), strict=True)
+        assert (places >= 0).tolist() == [pair in model.edges for pair in pairs]
+        there = places >= 0
+        assert np.array_equal(made.neighbours[places[there]], batch[1][there])
+    made.close()
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_any_shape_of_batches(data):
+    n = data.draw(st.integers(1, 12))
+    multigraph = data.draw(st.booleans())
+    made = DegreeAwareLists(
+        multigraph=multigraph, threshold=data.draw(st.integers(1, 6)), threads=1
+    )
+    made.grow(n)
+    model = Model(multigraph)
+    vertex = st.integers(0, n - 1)
+    for _ in range(data.draw(st.integers(1, 6))):
+        rows = data.draw(st.lists(st.tuples(vertex, vertex, st.booleans()), max_size=60))
+        src, dst, adds = (
+            np.array([row[k] for row in rows], kind)
+            for k, kind in enumerate((np.uint32, np.uint32, np.uint8))
+        )
+        assert made.apply(src, dst, adds).tolist() == model.apply(src, dst, adds, [])
+        check(made, model, n)
+    made.close()
+
+
+def test_an_index_comes_above_the_threshold_and_goes_well_below_it():
+    made = DegreeAwareLists(threshold=16, threads=1)
+    made.grow(100)
+    src, dst = np.zeros(60, np.uint32), np.arange(60, dtype=np.uint32)
+    index = made._vertex["indexes"]
+    made.apply(src[:17], dst[:17])
+    assert index[0] == 0
+    made.find(src[:1], dst[:1])
+    assert index[0] != 0
+    made.apply(src, dst)
+    off = np.zeros(60, np.uint8)
+    made.apply(src[:51], dst[:51], off[:51])
+    assert made.num_edges == 9
+    assert index[0] != 0, "nine are more than half of sixteen"
+    made.apply(src[51:54], dst[51:54], off[51:54])
+    assert index[0] == 0
+    made.apply(src[:11], dst[:11])
+    assert index[0] == 0, "seventeen are needed again"
+    made.close()
+
+
+def test_probe_distances_stay_short_while_lists_grow():
+    rng = np.random.default_rng(3)
+    made = DegreeAwareLists(threads=2)
+    made.grow(1 << 16)
+    for _ in range(6):
+        src = (rng.integers(0, 40, 1 << 17) ** 2 % 977).astype(np.uint32)
+        made.apply(src, rng.integers(0, 1 << 16, 1 << 17).astype(np.uint32))
+    found = made.probe_distances()
+    assert found.entries == made.num_edges
+    assert 0 < found.average < 6
+    assert found.worst_average < 13
+    made.close()
+
+
+def test_pools_are_laid_out_anew_when_they_are_mostly_free_chunks(monkeypatch):
+    monkeypatch.setattr(lists, "ROOM", 0)
+    rng = np.random.default_rng(4)
+    made = DegreeAwareLists(COLUMNS["one"], threads=2)
+    made._tidy_at[:] = 0
+    n = 500
+    made.grow(n)
+    model = Model(multigraph=False)
+    for _ in range(12):
+        batch = make_batch(rng, n, 4000, COLUMNS["one"], 0.97)
+        made.apply(*batch)
+        model.apply(*batch)
+        live = list_sizes.SIZES[made._vertex["sizes"][:n]].sum()
+        assert made._tops[0] <= lists.MOST_WASTE * live + 2 * list_sizes.EXTENT * list_sizes.PARTS
+    check(made, model, n)
+    made.close()
+
+
+@pytest.mark.parametrize("multigraph", [False, True], ids=["unique", "multi"])
+@pytest.mark.parametrize("columns", COLUMNS.values(), ids=COLUMNS)
+def test_loading_many_rows_is_adding_them(multigraph, columns):
+    rng = np.random.default_rng(5)
+    n = 300
+    batch = make_batch(rng, n, 5000, columns, 1.0)
+    made = DegreeAwareLists(columns, multigraph=multigraph, threads=2)
+    made.grow(n)
+    model = Model(multigraph)
+    src, dst, _, values = batch
+    assert made.load_rows(src, dst, values).tolist() == model.apply(*batch)
+    check(made, model, n)
+    again = make_batch(rng, n, 3000, columns, 0.4)
+    assert made.apply(*again).tolist() == model.apply(*again)
+    check(made, model, n)
+    made.close()
+
+
+def test_loading_whole_lists_and_clearing_them():
+    rng = np.random.default_rng(6)
+    n = 400
+    degrees = rng.integers(0, 90, n)
+    offsets = np.concatenate([[0], np.cumsum(degrees)])
+    neighbours = np.concatenate([rng.permutation(n)[:d] for d in degrees]).astype(np.uint32)
+    weights = rng.random(len(neighbours)).astype(np.float32)
+    made = DegreeAwareLists(COLUMNS["one"], threads=2)
+    made.load(offsets, neighbours, [weights])
+    found = made.gather(np.arange(n, dtype=np.uint32))
+    assert np.array_equal(found.offsets, offsets)
+    assert np.array_equal(found.neighbours, neighbours)
+    assert np.array_equal(found.columns[0], weights)
+    made.clear()
+    assert made.num_edges == 0
+    assert made.degrees().sum() == 0
+    made.apply(np.array([3], np.uint32), np.array([4], np.uint32), None, [np.ones(1, np.float32)])
+    assert made.gather(np.array([3], np.uint32)).columns[0].tolist() == [1.0]
+    made.close()
+
+
+def test_the_number_of_threads_does_not_show():
+    rng = np.random.default_rng(7)
+    batches = [make_batch(rng, 2000, 20_000, [], 0.8) for _ in range(5)]
+    found = []
+    for threads in (1, 2, 3):
+        made = DegreeAwareLists(threads=threads)
+        made.grow(2000)
+        for src, dst, adds, _ in batches:
+            made.apply(src, dst, adds)
+        found.append(made.gather(np.arange(2000, dtype=np.uint32)))
+        made.close()
+    for other in found[1:]:
+        assert np.array_equal(found[0].offsets, other.offsets)
+        assert np.array_equal(found[0].neighbours, other.neighbours)
+
+
+def test_a_list_too_long_for_hashes_in_its_index():
+    """From 2**24 entries on a slot is all place."""
+    count = (1 << 24) + 5
+    made = DegreeAwareLists(threads=1)
+    made.load(np.array([0, count, count]), np.arange(count, dtype=np.uint32))
+    asked = np.array([0, count - 1, count, count // 2], np.uint32)
+    places = made.find(np.zeros(4, np.uint32), asked)
+    assert made._vertex["indexes"][0] >= list_sizes.WIDE_CLASS
+    assert (places - int(made.starts[0])).tolist()[:2] == [0, count - 1]
+    assert places[2] == -1
+    assert made.apply(np.zeros(2, np.uint32), asked[[2, 3]], np.array([1, 0], np.uint8)).all()
+    assert (made.find(np.zeros(4, np.uint32), asked) >= 0).tolist() == [True, True, True, False]
+    made.close()
+
+
+def test_mapped_files_can_hold_the_lists(tmp_path):
+    rng = np.random.default_rng(8)
+    made = DegreeAwareLists(COLUMNS["one"], threads=2, folder=tmp_path)
+    made.grow(100)
+    model = Model(multigraph=False)
+    for _ in range(4):
+        batch = make_batch(rng, 100, 3000, COLUMNS["one"], 0.8)
+        made.apply(*batch)
+        model.apply(*batch)
+    check(made, model, 100)
+    assert list(tmp_path.iterdir()) == [], "scratch files leave nothing behind"
+    made.close()
