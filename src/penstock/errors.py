@@ -74,3 +74,7 @@ class VerificationError(PenstockError, AssertionError):
 
 class ConvergenceError(PenstockError, ArithmeticError):
     """An iteration did not reach its tolerance."""
+
+
+class WorkerError(PenstockError, RuntimeError):
+    """A worker of a run over several failed or is gone; the message says which."""

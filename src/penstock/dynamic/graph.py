@@ -15,16 +15,16 @@ import numpy as np
 from penstock.config import parse_bytes
 from penstock.dynamic import reading
 from penstock.dynamic.batches import Batch, VertexBatch, check_edges, check_values
+from penstock.dynamic.keeping import KeptAnswers
 from penstock.dynamic.log import SyncPolicy
-from penstock.dynamic.maintained import make
 from penstock.dynamic.maintained.protocol import Maintained
 from penstock.dynamic.robin_hood import ProbeDistances
 from penstock.dynamic.schema import make_schema
 from penstock.dynamic.state import State
 from penstock.dynamic.storage import Storage
-from penstock.dynamic.turns import InLogOrder
+from penstock.dynamic.turns import InLogOrder, uninterrupted
 from penstock.dynamic.view import LiveView, snapshot
-from penstock.errors import OptionError, PenstockError
+from penstock.errors import PenstockError
 from penstock.progress import Progress
 from penstock.store.graph import Graph
 from penstock.types import Array, IdKind
@@ -33,8 +33,8 @@ from penstock.types import Array, IdKind
 class DynamicGraph:
     """A graph whose edges come and go.
 
-    Algorithms take it like a graph: ``ps.bfs(d, 12)`` runs on the lists where they are, and holds
-    changes back until it is done; :meth:`snapshot` gives a graph that stays as it is meanwhile.
+    Algorithms take it like a graph, and hold changes back until they are done; :meth:`snapshot`
+    gives a graph that stays as it is meanwhile.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ class DynamicGraph:
         Whether two vertices may have several edges. If not, adding an edge that is there changes
         its properties. Deleting always deletes all edges of a pair.
     reverse
-        Whether a directed graph also keeps the edges turned round, for algorithms that pull and for
-        deletions under maintained algorithms: twice the memory, and twice the work of an update.
+        Whether a directed graph also keeps the edges turned round, for algorithms that pull or
+        maintain: twice the memory, and twice the work of an update.
     edge_properties, vertex_properties
         Names and types of what edges and vertices carry, such as ``{"weight": "float32"}``.
     weight
@@ -59,8 +59,8 @@ class DynamicGraph:
         seconds (which may be lost then), "never" (the system decides). A crash of the process loses
         nothing under any of them.
     memory
-        Bytes that changes may take before they are merged into the base on the disk, such as
-        ``"1GB"``. None: half of what is available. Without a path nothing is merged.
+        What changes may take before they are merged into the base on the disk, such as ``"1GB"``;
+        None: half of what is available.
     read_only
         Look at a graph that another process may be changing, as it is now; see :meth:`refresh`.
     threads, threshold
@@ -92,7 +92,8 @@ class DynamicGraph:
         #: One change at a time, and none while somebody reads.
         self._lock = threading.RLock()
         self._in_order = InLogOrder()
-        self._maintained: dict[str, Maintained] = {}
+        self._reader: int | None = None
+        self._kept = KeptAnswers()
         self._version = 0
         self._closed = False
         self._storage = Storage(
@@ -159,19 +160,18 @@ class DynamicGraph:
     def probe_distances(self) -> dict[str, ProbeDistances]:
         """How far entries are from home, in the tables there are."""
         with self._lock:
-            found = {
-                f"{direction}-lists": side.added.probe_distances()
-                for direction, side in self._state.sides.items()
-            }
+            sides = self._state.sides.items()
+            found = {f"{name}-lists": side.added.probe_distances() for name, side in sides}
             ids = self._state.ids.probe_distances()
             return found if ids is None else {**found, "ids": ids}
 
     def __repr__(self) -> str:
-        if self._closed:
-            return "<DynamicGraph, closed>"
-        kind = "directed" if self.directed else "undirected"
         place = "in memory" if self.path is None else str(self.path)
-        return f"<DynamicGraph {place}: {self.num_vertices:,} vertices, {self.num_edges:,} {kind} edges>"
+        if self._closed:
+            return f"<DynamicGraph {place}: closed>"
+        kind = "directed" if self.directed else "undirected"
+        size = f"{self.num_vertices:,} vertices, {self.num_edges:,} {kind} edges"
+        return f"<DynamicGraph {place}: {size}>"
 
     # Changes
 
@@ -219,17 +219,21 @@ class DynamicGraph:
             with self._lock:
                 return self._effect(batch)
 
-        found = self._in_order.run(lambda: self._storage.log(batch), work)
+        self._check_not_reading()
+        found = uninterrupted(lambda: self._in_order.run(lambda: self._storage.log(batch), work))
         if self._storage.is_full():
             self.compact()
         return found
 
     def _effect(self, batch: Batch) -> tuple[int, int]:
-        effect = self._storage.apply(batch, telling=bool(self._maintained))
+        effect = self._storage.apply(batch, telling=bool(self._kept))
         self._version += 1
-        for each in self._maintained.values():
-            each.update(effect.changes)
+        self._kept.follow(effect.changes)
         return effect.added, effect.removed
+
+    def _check_not_reading(self) -> None:
+        if self._reader == threading.get_ident():
+            raise PenstockError("the graph cannot be changed while this thread is reading it")
 
     def add_vertices(self, ids: Any) -> int:
         """Have these vertices, with or without edges. Returns how many are new."""
@@ -250,12 +254,17 @@ class DynamicGraph:
 
     def set_edge_property(self, name: str, src: Any, dst: Any, values: Any) -> int:
         """Set a property of edges that are there; returns of how many. Not in a multigraph."""
-        with self._in_order.alone(), self._lock:
-            batch = reading.with_values(self._state, name, src, dst, values)
-            if len(batch):
-                self._storage.log(batch)
-                self._effect(batch)
-            return len(batch)
+        self._check_not_reading()
+
+        def work() -> int:
+            with self._in_order.alone(), self._lock:
+                batch = reading.with_values(self._state, name, src, dst, values)
+                if len(batch):
+                    self._storage.log(batch)
+                    self._effect(batch)
+                return len(batch)
+
+        return uninterrupted(work)
 
     # Looking
 
@@ -265,14 +274,12 @@ class DynamicGraph:
             return reading.has_edges(self._state, src, dst)
 
     def degree(self, vertices: Any, direction: str = "out") -> Any:
-        """The number of edges out of a vertex, or of each of several (``direction="in"``: into, if
-        the graph keeps reverse edges); in an undirected graph, at it.
-        """
+        """The number of edges out of a vertex, or of each of several; "in": into it."""
         with self._lock:
             return reading.degree(self._state, vertices, direction)
 
     def neighbors(self, vertex: Any, direction: str = "out") -> Array:
-        """The ids that a vertex has edges to, in no order."""
+        """The ids that a vertex has edges to."""
         return self.edges(vertex, direction)[0]
 
     def edges(self, vertex: Any, direction: str = "out") -> tuple[Array, dict[str, Array]]:
@@ -306,7 +313,11 @@ class DynamicGraph:
     def reading(self) -> Iterator[Graph]:
         """The graph as it is, which stays so until the context is left: changes wait meanwhile."""
         with self._lock:
-            yield LiveView(self._state.version(self._tag()))
+            outer, self._reader = self._reader, threading.get_ident()
+            try:
+                yield LiveView(self._state.version(self._tag()))
+            finally:
+                self._reader = outer
 
     def snapshot(self) -> Graph:
         """A graph that stays as it is while this one changes. What is in memory is copied."""
@@ -326,21 +337,11 @@ class DynamicGraph:
         then takes as long as the answer takes to follow; reading it is free.
         """
         with self._lock:
-            if name in self._maintained:
-                raise OptionError(f"{name}: is maintained already; forget it first")
-            if self._storage.read_only:
-                raise OptionError(f"{name}: the graph is open for reading only")
-            made = make(name, self._storage.sides(), **parameters)
-            made.start()
-            self._maintained[name] = made
-            return made
+            return self._kept.begin(name, self._storage.sides(), **parameters)
 
     def maintained(self, name: str) -> Maintained:
         """An algorithm that :meth:`maintain` keeps up to date."""
-        if name not in self._maintained:
-            known = ", ".join(self._maintained) or "none"
-            raise OptionError(f"{name}: is not maintained (there are: {known}); maintain it first")
-        return self._maintained[name]
+        return self._kept.find(name)
 
     def answer(self, name: str) -> tuple[Array, Array]:
         """The ids in ascending order, and what a maintained algorithm says of each."""
@@ -351,8 +352,7 @@ class DynamicGraph:
 
     def forget(self, name: str) -> None:
         """Keep an answer up to date no longer."""
-        self.maintained(name)
-        del self._maintained[name]
+        self._kept.forget(name)
 
     # The directory
 

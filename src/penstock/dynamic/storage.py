@@ -116,7 +116,11 @@ class Storage:
     def _open(self, given: GivenSchema) -> None:
         assert self.path is not None
         self._folder = LiveFolder.open(self.path, read_only=self.read_only)
-        given.check(self._folder.catalog.schema, str(self.path))
+        try:
+            given.check(self._folder.catalog.schema, str(self.path))
+        except BaseException:
+            self._folder.close()
+            raise
         self._load()
 
     def _load(self) -> None:
@@ -160,6 +164,7 @@ class Storage:
 
     def sides(self) -> Sides:
         """The graph as algorithms that stay see it."""
+        self._check_writable()
         out = CurrentSide(self, "out")
         into: CurrentSide | None = out
         if self.state.schema.directed:
@@ -234,8 +239,11 @@ class Storage:
         try:
             record = _record(base, folder.next_base_path)
             folder.publish(fresh, base=record, files=files, ids=self.state.id_kind)
-        except BaseException:
+        except BaseException as error:
             fresh.abandon()
+            if not isinstance(error, Exception) or folder.catalog.log != log.path.name:
+                # The new log may be the graph's already; batches in the old one would be lost.
+                self._failure = "a compaction was interrupted as it was published"
             raise
         log.abandon()
         self._log = fresh

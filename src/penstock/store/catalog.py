@@ -111,7 +111,7 @@ class Catalog:
             **data,
         }
         text = json.dumps(data, indent=1).removesuffix("\n}") + ",\n"
-        return text + _seal(text.encode())
+        return text + seal(text.encode())
 
     def with_files(self, files: dict[str, FileRecord]) -> Catalog:
         """The same with the index files filled in."""
@@ -132,12 +132,12 @@ class Catalog:
 _PARTS = ("pages", "degrees")
 
 
-def _seal(text: bytes) -> str:
-    """The last line of ``graph.json``: the checksum of all bytes before it."""
+def seal(text: bytes) -> str:
+    """The last line of a catalog: the checksum of all bytes before it."""
     return f' "checksum": "{checksum(np.frombuffer(text, np.uint8)):016x}"\n}}\n'
 
 
-_SEAL_BYTES = len(_seal(b""))
+SEAL_BYTES = len(seal(b""))
 
 
 def plain_name(name: object, where: Path) -> str:
@@ -173,7 +173,7 @@ def read_catalog(folder: Path) -> Catalog:
             f"{path}: needs format version {found}; this Penstock reads up to {READ_VERSION}: "
             "upgrade penstock"
         )
-    if raw[-_SEAL_BYTES:] != _seal(raw[:-_SEAL_BYTES]).encode():
+    if raw[-SEAL_BYTES:] != seal(raw[:-SEAL_BYTES]).encode():
         raise CorruptionError(f"{path}: its checksum does not match; it was edited or damaged")
     try:
         catalog = _from_data(data, path)
@@ -192,7 +192,7 @@ def _from_data(data: dict[str, Any], path: Path) -> Catalog:
         if item["dtype"] not in COLUMN_DTYPES:
             raise FormatError(f"{path}: edge column type {item['dtype']!r} is not known")
         columns.append(Column(str(item["name"]), np.dtype(item["dtype"]).newbyteorder("<")))
-    ids = _known(IdSpec, data["ids"])
+    ids = known_fields(IdSpec, data["ids"])
     for name in (ids.file, data["order_file"], *data["files"]):
         if name is not None:
             plain_name(name, path)
@@ -201,38 +201,38 @@ def _from_data(data: dict[str, Any], path: Path) -> Catalog:
         if name not in get_args(Direction):
             raise FormatError(f"{path}: direction {name!r} is not known")
         stats["degree_histogram"] = tuple(stats["degree_histogram"])
-        directions[name] = _known(DirectionStats, stats)
+        directions[name] = known_fields(DirectionStats, stats)
     changed = {
         "tag": int(data["tag"], 16),
         "columns": tuple(columns),
         "bands": tuple(data["bands"]),
         "ids": ids,
         "directions": directions,
-        "files": {name: _known(FileRecord, record) for name, record in data["files"].items()},
+        "files": {name: known_fields(FileRecord, record) for name, record in data["files"].items()},
     }
-    catalog: Catalog = _known(Catalog, {**data, **changed})
+    catalog: Catalog = known_fields(Catalog, {**data, **changed})
     return catalog
 
 
-def _known(kind: type[Any], data: dict[str, Any]) -> Any:
+def known_fields(kind: type[Any], data: dict[str, Any]) -> Any:
     """Make a dataclass of the fields it has; others are from a later version."""
     return kind(**{name: data[name] for name in kind.__dataclass_fields__})
 
 
 def _check_values(catalog: Catalog) -> None:
     """Raise a ValueError if some value cannot be, or contradicts another."""
-    _whole("num_vertices", catalog.num_vertices, 0, MAX_VERTICES)
-    _whole("num_edges", catalog.num_edges, 0)
-    _whole("num_stripes", catalog.num_stripes, 1)
-    _whole("page_bytes", catalog.page_bytes, MIN_PAGE_BYTES, MAX_PAGE_BYTES)
-    _whole("ids.first", catalog.ids.first, 0)
+    check_whole("num_vertices", catalog.num_vertices, 0, MAX_VERTICES)
+    check_whole("num_edges", catalog.num_edges, 0)
+    check_whole("num_stripes", catalog.num_stripes, 1)
+    check_whole("page_bytes", catalog.page_bytes, MIN_PAGE_BYTES, MAX_PAGE_BYTES)
+    check_whole("ids.first", catalog.ids.first, 0)
     for stats in catalog.directions.values():
         for name in DirectionStats.__dataclass_fields__:
             values = getattr(stats, name)
             for value in values if name == "degree_histogram" else (values,):
-                _whole(name, value, 0)
+                check_whole(name, value, 0)
     for record in catalog.files.values():
-        _whole("bytes", record.bytes, 0)
+        check_whole("bytes", record.bytes, 0)
     names = [column.name for column in catalog.columns]
     ids = catalog.ids
     bands = catalog.bands
@@ -261,6 +261,7 @@ def _check_values(catalog: Catalog) -> None:
             raise ValueError(what)
 
 
-def _whole(name: str, value: object, low: int, high: int = (1 << 63) - 1) -> None:
+def check_whole(name: str, value: object, low: int, high: int = (1 << 63) - 1) -> None:
+    """Raise a ValueError if a value is no whole number within these bounds."""
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise ValueError(f"{name} is {value!r}, expected a whole number from {low} to {high}")

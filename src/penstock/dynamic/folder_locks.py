@@ -1,0 +1,89 @@
+"""Who may use the files of a live graph: one writer, and readers of whole generations.
+
+Locks are those of ``flock``: they go with the process, whatever ends it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from penstock.errors import LockedError
+
+LOCK_NAME = "lock"
+
+
+class Hold:
+    """A lock that is held until it is closed."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was given up."""
+        return self._fd < 0
+
+    def close(self) -> None:
+        """Give it up; may be called again."""
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            os.close(fd)
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def hold_for_writing(folder: Path) -> Hold:
+    """Become the one writer of a graph."""
+    path = folder / LOCK_NAME
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    hold = Hold(fd)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not path.exists() or not os.path.samestat(os.fstat(fd), os.stat(path)):
+            raise BlockingIOError  # a creation that failed removed it just now
+        os.truncate(fd, 0)
+        os.pwrite(fd, str(os.getpid()).encode(), 0)
+    except BlockingIOError:
+        owner = os.pread(fd, 32, 0).decode(errors="replace") or "unknown"
+        hold.close()
+        raise LockedError(
+            f"{folder}: is open for writing already (pid {owner}), and only one may change it at a "
+            "time; close it there, or open it with read_only=True"
+        ) from None
+    except BaseException:
+        hold.close()
+        raise
+    return hold
+
+
+def hold_shared(path: Path) -> Hold | None:
+    """Keep a writer from removing a file and what belongs to it; None if there is no such file."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    hold = Hold(fd)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH)  # a writer has it only for the moment of removing
+    except BaseException:
+        hold.close()
+        raise
+    return hold
+
+
+def hold_to_remove(path: Path) -> Hold | None:
+    """Keep readers from holding a file; None if one does."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    hold = Hold(fd)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        hold.close()
+        return None
+    except BaseException:
+        hold.close()
+        raise
+    return hold

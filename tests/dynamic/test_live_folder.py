@@ -1,0 +1,376 @@
+"""The directory of a live graph: made, opened, published, cleaned, locked."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from disks import FaultyDisk, broken_disk, full_disk
+
+from penstock.dynamic.folder import LiveFolder
+from penstock.dynamic.folder_catalog import BaseRecord, LiveSchema, read_live_catalog
+from penstock.errors import (
+    CorruptionError,
+    DiskSpaceError,
+    FormatError,
+    InputNotFoundError,
+    LockedError,
+    PenstockError,
+    TargetExistsError,
+)
+from penstock.store.catalog import FileRecord
+from penstock.store.layout import Column
+
+SCHEMA = LiveSchema(
+    directed=False,
+    multigraph=True,
+    ids="string",
+    columns=(Column("w", np.dtype("<f4")), Column("time", np.dtype("<i8"))),
+    vertex_columns=(Column("a/b", np.dtype("<f8")), Column("rank", np.dtype("u1"))),
+    weight="w",
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "graph"
+
+
+def make_base(path: Path) -> BaseRecord:
+    path.mkdir()
+    (path / "pages").write_text(path.name)
+    return BaseRecord(path.name, 5, 4, 10)
+
+
+def compact(folder: LiveFolder) -> None:
+    base = make_base(folder.next_base_path)
+    files = folder.save_vertex_column(0, np.arange(4.0))
+    files |= folder.save_vertex_column(1, np.array([1, 2, 3, 4]))
+    log = folder.next_log(17)
+    folder.publish(log, base=base, files=files)
+    log.close()
+
+
+def names(path: Path) -> set[str]:
+    return set(os.listdir(path))
+
+
+class TestCreate:
+    def test_it_is_there_and_empty(self, path):
+        with LiveFolder.create(path, SCHEMA):
+            pass
+        with LiveFolder.open(path) as folder:
+            reader = folder.read_log()
+            assert list(reader) == []
+            assert folder.base_path is None
+            assert folder.vertex_column(0).shape == (0,)
+            assert folder.vertex_column(1).dtype == np.uint8
+            folder.resume_log(reader.recovery).close()
+        assert names(path) == {"live.json", "lock", "log.0"}
+
+    def test_from_a_base(self, path):
+        with LiveFolder.create(path, SCHEMA, build=make_base) as folder:
+            assert folder.base_path == path / "base.0"
+        with LiveFolder.open(path) as folder:
+            assert folder.catalog.base == BaseRecord("base.0", 5, 4, 10)
+
+    def test_a_base_that_fails_leaves_nothing(self, path):
+        def build(base: Path) -> BaseRecord:
+            base.mkdir()
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            LiveFolder.create(path, SCHEMA, build=build)
+        assert not path.exists()
+
+    def test_an_empty_folder_may_be_there(self, path):
+        path.mkdir()
+        LiveFolder.create(path, SCHEMA).close()
+        LiveFolder.open(path).close()
+
+    def test_other_things_are_not_touched(self, path):
+        with pytest.raises(InputNotFoundError, match="no such directory"):
+            LiveFolder.create(path / "deeper", SCHEMA)
+        path.write_text("mine")
+        with pytest.raises(TargetExistsError, match="no directory"):
+            LiveFolder.create(path, SCHEMA)
+        assert path.read_text() == "mine"
+        path.unlink()
+        path.mkdir()
+        (path / "mine").touch()
+        with pytest.raises(TargetExistsError, match=r"not empty.*'mine'"):
+            LiveFolder.create(path, SCHEMA)
+        assert names(path) == {"mine"}
+
+    def test_a_graph_is_not_overwritten(self, path):
+        LiveFolder.create(path, SCHEMA).close()
+        before = (path / "live.json").read_bytes()
+        with pytest.raises(TargetExistsError, match="is a live graph already"):
+            LiveFolder.create(path, SCHEMA)
+        assert (path / "live.json").read_bytes() == before
+
+    def test_an_interrupted_creation_does_not_open_and_is_made_again(self, path):
+        LiveFolder.create(path, SCHEMA, build=make_base).close()
+        (path / "live.json").rename(path / "live.json.tmp")
+        with pytest.raises(FormatError, match=r"no live\.json.*make it again"):
+            LiveFolder.open(path)
+        LiveFolder.create(path, SCHEMA).close()
+        assert names(path) == {"live.json", "lock", "log.0"}
+
+    def test_opening_what_is_not_there(self, path):
+        for read_only in (True, False):
+            with pytest.raises(InputNotFoundError, match="no such live graph"):
+                LiveFolder.open(path, read_only=read_only)
+
+
+class TestLocks:
+    def test_a_second_writer_is_refused(self, path):
+        folder = LiveFolder.create(path, SCHEMA)
+        for use in (LiveFolder.open, lambda path: LiveFolder.create(path, SCHEMA)):
+            with pytest.raises((LockedError, TargetExistsError)):
+                use(path)
+        with pytest.raises(LockedError, match=rf"pid {os.getpid()}\).*read_only=True"):
+            LiveFolder.open(path)
+        folder.close()
+        LiveFolder.open(path).close()
+
+    def test_a_second_process_is_refused(self, path):
+        text = (
+            "import sys; from penstock.dynamic.folder import LiveFolder\n"
+            "folder = LiveFolder.open(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
+        )
+        LiveFolder.create(path, SCHEMA).close()
+        pipe = subprocess.PIPE
+        with subprocess.Popen(
+            [sys.executable, "-c", text, str(path)], stdin=pipe, stdout=pipe
+        ) as other:
+            try:
+                assert other.stdout.readline() == b"open\n"
+                with pytest.raises(LockedError, match=f"pid {other.pid}"):
+                    LiveFolder.open(path)
+                LiveFolder.open(path, read_only=True).close()
+            finally:
+                other.kill()
+        LiveFolder.open(path).close()
+
+    def test_a_lock_that_was_removed_meanwhile_does_not_count(self, path, monkeypatch):
+        LiveFolder.create(path, SCHEMA).close()
+        flock = __import__("fcntl").flock
+
+        def slow(fd, how):
+            (path / "lock").unlink()
+            flock(fd, how)
+
+        monkeypatch.setattr("fcntl.flock", slow)
+        with pytest.raises(LockedError):
+            LiveFolder.open(path)
+
+    def test_readers_change_nothing(self, path):
+        LiveFolder.create(path, SCHEMA).close()
+        (path / "log.7").touch()
+        before = names(path)
+        with LiveFolder.open(path, read_only=True) as folder:
+            reader = folder.read_log()
+            list(reader)
+            for use in (
+                lambda: folder.resume_log(reader.recovery),
+                lambda: folder.next_log(0),
+                folder.remove_leftovers,
+                lambda: folder.save_vertex_column(0, np.zeros(1)),
+            ):
+                with pytest.raises(PenstockError, match="open for reading only"):
+                    use()
+        assert names(path) == before
+
+    def test_a_closed_folder_is_closed(self, path):
+        folder = LiveFolder.create(path, SCHEMA)
+        folder.close()
+        folder.close()
+        with pytest.raises(PenstockError, match="closed"):
+            folder.next_log(0)
+
+
+class TestGenerations:
+    def test_a_catalog_comes_back(self, path):
+        with LiveFolder.create(path, SCHEMA) as folder:
+            assert read_live_catalog(path, folder._disk) == folder.catalog
+            assert folder.catalog.schema == SCHEMA
+            compact(folder)
+            found = read_live_catalog(path, folder._disk)
+        assert found == folder.catalog
+        assert found.generation == 1
+        assert found.base == BaseRecord("base.1", 5, 4, 10)
+        assert found.log == "log.1"
+        assert list(found.files) == ["vertex.0.1.npy", "vertex.1.1.npy"]
+
+    def test_published_and_opened_again(self, path):
+        with LiveFolder.create(path, SCHEMA) as folder:
+            compact(folder)
+            folder.remove_leftovers()
+            assert names(path) == {
+                *("live.json", "lock", "log.1", "base.1", "vertex.0.1.npy", "vertex.1.1.npy")
+            }
+        with LiveFolder.open(path) as folder:
+            assert folder.vertex_column(0).tolist() == [0, 1, 2, 3]
+            assert folder.vertex_column(1).dtype == np.uint8
+            reader = folder.read_log()
+            assert list(reader) == []
+            log = folder.resume_log(reader.recovery)
+            assert log.append(1, []) > 17
+            log.close()
+
+    def test_ids_become_known(self, path):
+        with LiveFolder.create(path, replace(SCHEMA, ids=None)) as folder:
+            log = folder.next_log(0)
+            folder.publish(log, base=make_base(folder.next_base_path), ids="int")
+            log.close()
+            assert folder.catalog.schema.ids == "int"
+            assert folder.vertex_column(0).shape == (0,)
+
+    def test_readers_keep_their_generation(self, path):
+        with LiveFolder.create(path, SCHEMA) as folder:
+            compact(folder)
+            with LiveFolder.open(path, read_only=True) as reader:
+                assert not reader.has_newer()
+                compact(folder)
+                folder.remove_leftovers()
+                assert reader.has_newer()
+                assert {"log.1", "base.1", "base.2"} <= names(path)
+                assert "log.0" not in names(path)
+                assert (reader.base_path / "pages").read_text() == "base.1"
+                assert reader.vertex_column(0).tolist() == [0, 1, 2, 3]
+            folder.remove_leftovers()
+            assert names(path) & {"log.1", "base.1", "vertex.0.1.npy"} == set()
+
+    def test_a_snapshot_keeps_its_generation(self, path):
+        with LiveFolder.create(path, SCHEMA) as folder:
+            compact(folder)
+            hold = folder.hold()
+            compact(folder)
+            folder.remove_leftovers()
+            assert "base.1" in names(path)
+            hold.close()
+            folder.remove_leftovers()
+            assert "base.1" not in names(path)
+
+    def test_a_reader_that_comes_while_the_graph_is_published(self, path, monkeypatch):
+        """It read ``live.json`` before, and the files it names are gone when it looks for them."""
+        with LiveFolder.create(path, SCHEMA) as folder:
+            real, calls = read_live_catalog, []
+
+            def read(*args, **options):
+                found = real(*args, **options)
+                calls.append(found.generation)
+                if len(calls) == 1:
+                    compact(folder)
+                    folder.remove_leftovers()
+                return found
+
+            monkeypatch.setattr("penstock.dynamic.folder.read_live_catalog", read)
+            with LiveFolder.open(path, read_only=True) as reader:
+                assert reader.catalog.generation == 1
+                assert list(reader.read_log()) == []
+            assert calls == [0, 1, 1]
+
+    def test_leftovers_go_and_others_stay(self, path):
+        LiveFolder.create(path, SCHEMA).close()
+        for name in (
+            "log.5",
+            "vertex.0.5.npy",
+            "live.json.tmp",
+            "notes.txt",
+            "base.x",
+            ".base.1.lock",
+        ):
+            (path / name).touch()
+        for name in ("base.5", ".base.1.building", ".base.1.old"):
+            (path / name).mkdir()
+            (path / name / "inside").touch()
+        LiveFolder.open(path).close()
+        assert names(path) == {"live.json", "lock", "log.0", "notes.txt", "base.x"}
+
+    def test_a_damaged_vertex_column_is_noticed_on_opening(self, path):
+        with LiveFolder.create(path, SCHEMA) as folder:
+            compact(folder)
+        file = path / "vertex.0.1.npy"
+        whole = file.read_bytes()
+        for damaged in (whole[:-1], whole + b"x", whole[:-1] + b"x"):
+            file.write_bytes(damaged)
+            for read_only in (True, False):
+                with pytest.raises(CorruptionError, match=r"vertex\.0\.1\.npy"):
+                    LiveFolder.open(path, read_only=read_only)
+        file.unlink()
+        with pytest.raises(InputNotFoundError, match=r"vertex\.0\.1\.npy"):
+            LiveFolder.open(path)
+        file.write_bytes(whole)
+        LiveFolder.open(path).close()
+
+    def test_a_vertex_column_of_another_shape_is_refused(self, path):
+        with LiveFolder.create(path, SCHEMA) as folder:
+            base = make_base(folder.next_base_path)
+            files = folder.save_vertex_column(0, np.zeros(3)) | folder.save_vertex_column(
+                1, np.zeros(4)
+            )
+            log = folder.next_log(0)
+            folder.publish(log, base=base, files=files)
+            log.close()
+            with pytest.raises(FormatError, match=r"\(3,\), expected float64 \(4,\)"):
+                folder.vertex_column(0)
+            assert folder.vertex_column(1).shape == (4,)
+            assert isinstance(folder.catalog.files["vertex.0.1.npy"], FileRecord)
+
+    def test_a_missing_log(self, path):
+        LiveFolder.create(path, SCHEMA).close()
+        (path / "log.0").unlink()
+        with pytest.raises(InputNotFoundError, match="the log is missing"):
+            LiveFolder.open(path, read_only=True)
+        with LiveFolder.open(path) as folder, pytest.raises(InputNotFoundError, match="missing"):
+            list(folder.read_log())
+
+    def test_a_log_that_was_put_back_from_earlier_is_refused(self, path):
+        with LiveFolder.create(path, SCHEMA) as folder:
+            earlier = (path / "log.0").read_bytes()
+            compact(folder)
+            (path / "log.1").write_bytes(earlier)
+            with pytest.raises(FormatError, match="belongs to another graph, or to an earlier"):
+                list(folder.read_log())
+
+    def test_no_room_to_publish(self, tmp_path, path):
+        disk = FaultyDisk(tmp_path)
+        with LiveFolder.create(path, SCHEMA, disk=disk) as folder:
+            log = folder.next_log(0)
+            base = make_base(folder.next_base_path)
+            disk.fault = lambda step, what, path: (
+                full_disk() if path.name == "live.json.tmp" and what == "write" else None
+            )
+            with pytest.raises(DiskSpaceError, match="generation 1 was not published"):
+                folder.publish(log, base=base)
+            disk.fault = None
+            assert folder.catalog.generation == 0
+            folder.publish(log, base=base)
+            assert folder.catalog.generation == 1
+            log.close()
+
+    def test_published_but_perhaps_not_for_good(self, tmp_path, path):
+        """The name was changed and cannot be synced: nothing more is done with this graph."""
+        disk = FaultyDisk(tmp_path)
+        folder = LiveFolder.create(path, SCHEMA, disk=disk)
+        log = folder.next_log(0)
+        base = make_base(folder.next_base_path)
+        renamed = []
+
+        def fault(step, what, path):
+            renamed.extend(["yes"] if what == "rename" else [])
+            return broken_disk() if what == "sync" and renamed else None
+
+        disk.fault = fault
+        with pytest.raises(PenstockError, match=r"was published, but .* open the graph again"):
+            folder.publish(log, base=base)
+        with pytest.raises(PenstockError, match="closed"):
+            folder.remove_leftovers()
+        log.abandon()
