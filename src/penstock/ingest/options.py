@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 from penstock.errors import OptionError
 from penstock.ingest.sorting import DuplicateRule
+from penstock.store.packer import SMALL_PAGE_BYTES, default_page_bytes
 from penstock.types import Direction
 
 VertexOrder = Literal["degree", "none"]
@@ -15,11 +16,9 @@ NeighbourOrder = Literal["id", "degree", "input"]
 Directions = Literal["both", "out", "in"]
 LayoutName = Literal["banded", "slotted"]
 
-MIN_PAGE_BYTES = 64 << 10
+MIN_PAGE_BYTES = SMALL_PAGE_BYTES
 #: Page offsets inside a page are 32-bit numbers.
 MAX_PAGE_BYTES = 2 << 30
-#: Below this much topology, pages are small so that small graphs are small on disk.
-SMALL_GRAPH_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +67,8 @@ class BuildOptions:
 
 
 def choose_page_bytes(asked: int | None, topology_bytes: int) -> int:
-    """1 MiB, where reading is fastest; 64 KiB for graphs that have few such pages."""
-    if asked is not None:
-        return asked
-    return MIN_PAGE_BYTES if topology_bytes < SMALL_GRAPH_BYTES else 1 << 20
+    """What was asked for, or what suits the size of the graph."""
+    return default_page_bytes(topology_bytes, MIN_PAGE_BYTES) if asked is None else asked
 
 
 def _one_of(name: str, value: object, allowed: tuple[object, ...]) -> None:

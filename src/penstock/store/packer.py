@@ -19,6 +19,15 @@ from penstock.store.layout import PAGE_TABLE_DTYPE, Layout, PageSpec
 from penstock.store.page import DIRECTION_CODES, LARGE, SMALL, PageHeader
 from penstock.types import I64, U8, U32, Adjacency, Array, Direction
 
+#: Below this much topology, pages are small so that small graphs are small on disk.
+SMALL_GRAPH_BYTES = 16 << 20
+SMALL_PAGE_BYTES = 64 << 10
+
+
+def default_page_bytes(topology_bytes: int, small: int = SMALL_PAGE_BYTES) -> int:
+    """1 MiB, where reading is fastest; 64 KiB for graphs that have few such pages."""
+    return small if topology_bytes < SMALL_GRAPH_BYTES else 1 << 20
+
 
 class PageSink(Protocol):
     """Where finished pages go."""

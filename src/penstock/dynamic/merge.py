@@ -1,0 +1,357 @@
+"""One direction of a graph that changes: an immutable base and what has changed since, as one.
+
+An edge is there if it was *added*, or if the base has it and it was not *removed*. In a graph
+without parallel edges three rules keep it so:
+
+- Without columns an edge of the base is never among the added ones: adding it again takes it out of
+  the removed ones. So rows whose edge is in the base go to one, all others to the other.
+- With columns an edge of the base that is added again has new values: it stands in both from then
+  on. So any row whose edge is in the base removes it there, and everything goes to the added ones.
+- In a multigraph every row that adds goes to the added ones, and a row that deletes goes to both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from penstock.arrays import fresh
+from penstock.dynamic import merge_kernels as kernels
+from penstock.dynamic.base import FEW_EDGES, BaseLists
+from penstock.dynamic.changes import Gathered
+from penstock.dynamic.lists import DegreeAwareLists
+from penstock.errors import OptionError
+from penstock.radix import sort_pairs
+from penstock.types import I64, U8, U32, U64, Array
+
+#: Lists that one worker puts together at a time have about so many edges.
+PIECE_EDGES = 1 << 18
+_NONE: I64 = np.empty(0, np.int64)
+
+_Work = Callable[[int, int], None]
+_Pieces = Sequence[tuple[int, int]]
+#: Calls the work for every piece.
+Each = Callable[[_Work, _Pieces], None]
+
+
+class MergedSide:
+    """Lists of a base and of what changed, as :class:`~penstock.dynamic.changes.LiveSide` has them.
+
+    Without a base, the added ones are all there are. ``removed`` holds pairs, each once, and no
+    columns; a side with a base that is given none makes its own.
+    """
+
+    def __init__(
+        self,
+        base: BaseLists | None,
+        added: DegreeAwareLists,
+        removed: DegreeAwareLists | None = None,
+    ) -> None:
+        self.base = base
+        self.added = added
+        self.removed = removed
+        self.multigraph = added.multigraph
+        if base is not None:
+            parallel = base.graph.catalog.rules.get("duplicates") == "keep"
+            if parallel and not self.multigraph:
+                raise OptionError(
+                    f"{base.graph!r} was built with duplicates='keep' and may have parallel edges; "
+                    "open it as a multigraph"
+                )
+            if removed is None:
+                self.removed = DegreeAwareLists(threads=base.workers.count)
+            self._live: U32 = np.array(base.degrees())
+            self._live_edges = base.num_edges
+            self._degrees: U32 = np.empty(0, np.uint32)
+            self._take_off_removed()
+            self.grow(base.num_vertices)
+            self._degrees[: len(self._live)] = self._live
+            self._degrees[: added.num_vertices] += added.degrees()
+
+    def _take_off_removed(self) -> None:
+        """Count what is removed already."""
+        assert self.base is not None
+        assert self.removed is not None
+        if not self.removed.num_edges:
+            return
+        everyone = np.arange(self.removed.num_vertices, dtype=np.uint32)
+        gone = self.removed.gather(everyone)
+        src = np.repeat(everyone, np.diff(gone.offsets))
+        counts = self.base.count(src, gone.neighbours)
+        self._live_edges += int(kernels.change_live(src, -counts, self._live))
+
+    @property
+    def num_vertices(self) -> int:
+        """Vertices there are."""
+        return self.added.num_vertices
+
+    @property
+    def num_edges(self) -> int:
+        """Entries of all lists."""
+        return self.added.num_edges + (0 if self.base is None else self._live_edges)
+
+    def grow(self, num_vertices: int) -> None:
+        """Have so many vertices; new ones have no edges."""
+        self.added.grow(num_vertices)
+        if self.base is None:
+            return
+        assert self.removed is not None
+        self.removed.grow(self.added.num_vertices)
+        have, need = len(self._degrees), self.added.num_vertices
+        if need > have:
+            degrees: U32 = np.zeros(max(need, have + have // 2), np.uint32)
+            degrees[:have] = self._degrees
+            self._degrees = degrees
+
+    def degrees(self) -> U32:
+        """How long each list is; true until the next batch, and not to be changed."""
+        if self.base is None:
+            return self.added.degrees()
+        degrees = self._degrees[: self.num_vertices]
+        degrees.flags.writeable = False
+        return degrees
+
+    def degrees_of(self, vertices: U32) -> U32:
+        """How long the lists of some vertices are."""
+        if self.base is not None:
+            return self._degrees[vertices]
+        sizes = self.added.ends[vertices] - self.added.starts[vertices]
+        return sizes.astype(np.uint32)
+
+    def has(self, src: U32, dst: U32) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Whether each edge ``src -> dst`` is there."""
+        found: Any = self.added.find(src, dst) >= 0
+        if self.base is not None:
+            found |= self._alive(src, dst, self.base.find(src, dst))
+        return found  # type: ignore[no-any-return]
+
+    def _alive(self, src: U32, dst: U32, positions: I64) -> Any:
+        """Which edges with these positions in the base are not removed."""
+        assert self.removed is not None
+        alive = positions >= 0
+        if self.removed.num_edges:
+            rows = np.flatnonzero(alive)
+            alive[rows] = self.removed.find(src[rows], dst[rows]) < 0
+        return alive
+
+    def values(self, src: U32, dst: U32) -> tuple[Any, tuple[Array, ...]]:
+        """Whether each edge is there, and its columns (of parallel edges, those of one; where there
+        is no edge, zeros).
+        """
+        places = self.added.find(src, dst)
+        found: Any = places >= 0
+        columns = tuple(np.zeros(len(src), column.dtype) for column in self.added.columns)
+        rows = np.flatnonzero(found)
+        for out, values in zip(columns, self.added.columns, strict=True):
+            out[rows] = values[places[rows]]
+        if self.base is not None:
+            rest = np.flatnonzero(~found)
+            positions = self.base.find(src[rest], dst[rest])
+            alive = self._alive(src[rest], dst[rest], positions)
+            rows = rest[alive]
+            found[rows] = True
+            for out, values in zip(columns, self.base.values(positions[alive]), strict=True):
+                out[rows] = values
+        return found, columns
+
+    # Lists
+
+    def gather(self, vertices: U32) -> Gathered:
+        """Copies of the lists of some vertices, in the order given."""
+        added = self.added.gather(vertices)
+        if self.base is None:
+            return added
+        assert self.removed is not None
+        base = self.base.gather(vertices)
+        gone = Gathered(_NONE, np.empty(0, np.uint32))
+        if self.removed.num_edges:
+            gone = self.removed.gather(vertices)
+            kernels.sort_lists(0, len(vertices), gone.offsets, gone.neighbours)
+        if not len(added.neighbours) and not len(gone.neighbours):
+            return base
+        return merged(base, gone, added, in_order=False, each=self._each)
+
+    def _each(self, work: _Work, pieces: _Pieces) -> None:
+        assert self.base is not None
+        self.base.workers.run(lambda _, piece: work(*piece), pieces)
+
+    # Batches
+
+    def apply(
+        self, src: U32, dst: U32, adds: U8 | None = None, columns: Sequence[Array] = ()
+    ) -> U8:
+        """Add and delete edges, as :meth:`DegreeAwareLists.apply` does it: says of each row whether
+        an edge appeared or went.
+        """
+        if self.base is None:
+            return self.added.apply(src, dst, adds, columns)
+        if self.multigraph:
+            changed: U8 = (self.apply_counted(src, dst, adds, columns) != 0).astype(np.uint8)
+            return changed
+        positions = self.base.find(src, dst)
+        if self.added.columns:
+            result = self._apply_valued(src, dst, adds, columns, np.flatnonzero(positions >= 0))
+        else:
+            result = self._apply_plain(src, dst, adds, positions >= 0)
+        self._refresh(src)
+        return result
+
+    def _apply_plain(self, src: U32, dst: U32, adds: U8 | None, in_base: Any) -> U8:
+        assert self.removed is not None
+        rows = np.flatnonzero(in_base)
+        if not len(rows):
+            return self.added.apply(src, dst, adds)
+        others = np.flatnonzero(~in_base)
+        result: U8 = np.empty(len(src), np.uint8)
+        ops: U8 = np.ones(len(rows), np.uint8) if adds is None else adds[rows]
+        changed = self.removed.apply(src[rows], dst[rows], (ops == 0).astype(np.uint8))
+        result[rows] = changed
+        result[others] = self.added.apply(
+            src[others], dst[others], None if adds is None else adds[others]
+        )
+        signs = np.where(ops != 0, 1, -1) * changed
+        self._live_edges += int(kernels.change_live(src[rows], signs, self._live))
+        return result
+
+    def _apply_valued(
+        self, src: U32, dst: U32, adds: U8 | None, columns: Sequence[Array], rows: I64
+    ) -> U8:
+        assert self.removed is not None
+        result = self.added.apply(src, dst, adds, columns)
+        if len(rows):
+            # The first row of an edge that was alive in the base: to the added ones a change of
+            # its values looks like a new edge, and its deletion like that of none.
+            first = self.removed.apply(src[rows], dst[rows])
+            result[rows] ^= first
+            lost = -first.astype(np.int64)
+            self._live_edges += int(kernels.change_live(src[rows], lost, self._live))
+        return result
+
+    def apply_counted(
+        self, src: U32, dst: U32, adds: U8 | None = None, columns: Sequence[Array] = ()
+    ) -> U32:
+        """As :meth:`apply`, but says how many edges each row made or deleted: in a multigraph, a
+        deletion takes all parallel edges.
+        """
+        if not self.multigraph:
+            return self.apply(src, dst, adds, columns).astype(np.uint32)
+        counts: U32 = np.zeros(len(src), np.uint32)
+        deletions = np.flatnonzero(adds == 0) if adds is not None else _NONE
+        if len(deletions):
+            assert adds is not None
+            initial = np.zeros(len(src), np.int64)
+            initial[deletions] = self._count_added(src[deletions], dst[deletions])
+            order = _by_pair(src, dst)
+            kernels.count_in_turn(order, src, dst, adds, initial, counts)
+        else:
+            counts[:] = 1
+        self.added.apply(src, dst, adds, columns)
+        if self.base is not None:
+            self._remove_parallel(src[deletions], dst[deletions], deletions, counts)
+            self._refresh(src)
+        return counts
+
+    def _count_added(self, src: U32, dst: U32) -> I64:
+        """How many edges of each pair were added."""
+        found: I64 = np.zeros(len(src), np.int64)
+        rows = np.flatnonzero(self.added.find(src, dst) >= 0)
+        if len(rows):
+            vertices, places = np.unique(src[rows], return_inverse=True)
+            lists = self.added.gather(vertices)
+            kernels.sort_lists(0, len(vertices), lists.offsets, lists.neighbours)
+            some = found[rows]
+            kernels.count_in_lists(places, dst[rows], lists.offsets, lists.neighbours, some)
+            found[rows] = some
+        return found
+
+    def _remove_parallel(self, src: U32, dst: U32, rows: I64, counts: U32) -> None:
+        """Remove pairs from the base; their edges are added to the counts of their rows."""
+        assert self.base is not None
+        assert self.removed is not None
+        there = self.base.count(src, dst)
+        some = np.flatnonzero(there)
+        if len(some):
+            gone = there[some] * self.removed.apply(src[some], dst[some])
+            counts[rows[some]] += gone.astype(np.uint32)
+            self._live_edges += int(kernels.change_live(src[some], -gone, self._live))
+
+    def _refresh(self, src: U32) -> None:
+        kernels.refresh_degrees(src, self._live, self.added.starts, self.added.ends, self._degrees)
+
+
+def merged(
+    base: Gathered, gone: Gathered, added: Gathered, *, in_order: bool,
+    each: Each | None = None,
+) -> Gathered:  # fmt: skip
+    """Lists of a base less what is gone (sorted lists, or no offsets), and what was added: merged,
+    if all are ascending, else one after the other. ``each`` runs pieces of the work.
+    """
+    run = each or _one_by_one
+    lists = len(base.offsets) - 1
+    sizes: I64 = np.zeros(lists, np.int64)
+    cuts = _cut(base.offsets)
+
+    def measure(lo: int, hi: int) -> None:
+        kernels.count_merged(
+            lo, hi, base.offsets, base.neighbours, gone.offsets, gone.neighbours, added.offsets,
+            sizes,
+        )  # fmt: skip
+
+    run(measure, cuts)
+    offsets: I64 = np.zeros(lists + 1, np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    total = int(offsets[-1])
+    neighbours: U32 = fresh(total, np.uint32)
+    origin: U64 = fresh(total if base.columns else 0, np.uint64)
+    pairs = [
+        (_bits(first), _bits(np.ascontiguousarray(second)), fresh(total, first.dtype))
+        for first, second in zip(base.columns, added.columns, strict=True)
+    ]
+
+    def put(lo: int, hi: int) -> None:
+        kernels.merge_lists(
+            lo, hi, in_order, base.offsets, base.neighbours, gone.offsets, gone.neighbours,
+            added.offsets, added.neighbours, offsets, neighbours, origin,
+        )  # fmt: skip
+        for first, second, out in pairs:
+            kernels.take_values(
+                int(offsets[lo]), int(offsets[hi]), origin, first, second, _bits(out)
+            )
+
+    run(put, cuts)
+    return Gathered(offsets, neighbours, tuple(out for _, _, out in pairs))
+
+
+def _one_by_one(work: _Work, pieces: _Pieces) -> None:
+    for piece in pieces:
+        work(*piece)
+
+
+def _bits(values: Array) -> Array:
+    """The same bytes as unsigned numbers: kernels copy them whatever they mean."""
+    return values.view(f"u{values.dtype.itemsize}")
+
+
+def _cut(offsets: I64) -> list[tuple[int, int]]:
+    """Cut lists into pieces of about the same number of edges."""
+    lists, total = len(offsets) - 1, int(offsets[-1])
+    if total < FEW_EDGES and lists < FEW_EDGES:
+        return [(0, lists)]
+    parts = max(total // PIECE_EDGES, lists // PIECE_EDGES, 1)
+    wanted = np.linspace(0, total, parts + 1)[1:-1]
+    ends = [0, *np.searchsorted(offsets, wanted).clip(0, lists).tolist(), lists]
+    return [(a, b) for a, b in pairwise(ends) if a < b]
+
+
+def _by_pair(src: U32, dst: U32) -> U32:
+    """Rows with equal pairs beside each other, in their order."""
+    keys = (src.astype(np.uint64) << np.uint64(32)) | dst
+    order: U32 = np.arange(len(src), dtype=np.uint32)
+    spare_keys, spare_order = np.empty_like(keys), np.empty_like(order)
+    bits = int(keys.max()).bit_length() if len(keys) else 1
+    if sort_pairs(keys, order, spare_keys, spare_order, max(bits, 1)):
+        return spare_order
+    return order

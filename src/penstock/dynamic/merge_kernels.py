@@ -1,0 +1,194 @@
+"""Kernels that put lists together: those of a base, less what was removed, and what was added.
+
+Lists come as offsets and neighbours. Removed ones are sorted; an empty array of offsets means that
+nothing is removed, or nothing added. A removed pair takes all its parallel edges away.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.jit import inlined, kernel
+
+_U = np.uint64
+_SHORT = 24
+
+
+@inlined
+def _lower_bound(values, begin, end, value):  # type: ignore[no-untyped-def]
+    """The first place of an ascending list whose value is not less."""
+    while begin < end:
+        middle = (begin + end) >> _U(1)
+        if values[middle] < value:
+            begin = middle + _U(1)
+        else:
+            end = middle
+    return begin
+
+
+@kernel
+def sort_lists(lo, hi, offsets, values):  # type: ignore[no-untyped-def]
+    """Put each list in order."""
+    for i in range(lo, hi):
+        begin, end = _U(offsets[i]), _U(offsets[i + 1])
+        if end - begin > _U(_SHORT):
+            values[begin:end].sort()
+            continue
+        for k in range(begin + _U(1), end):
+            value, at = values[k], _U(k)
+            while at > begin and values[at - _U(1)] > value:
+                values[at] = values[at - _U(1)]
+                at -= _U(1)
+            values[at] = value
+
+
+@kernel
+def count_merged(lo, hi, base_at, base, removed_at, removed, added_at, sizes):  # type: ignore[no-untyped-def]
+    """How long each list is when it is put together."""
+    for i in range(lo, hi):
+        begin, end = _U(base_at[i]), _U(base_at[i + 1])
+        size = end - begin
+        if len(removed_at) > 0 and removed_at[i] < removed_at[i + 1]:
+            first, last = _U(removed_at[i]), _U(removed_at[i + 1])
+            for e in range(begin, end):
+                at = _lower_bound(removed, first, last, base[e])
+                if at < last and removed[at] == base[e]:
+                    size -= _U(1)
+        if len(added_at) > 0:
+            size += _U(added_at[i + 1] - added_at[i])
+        sizes[i] = size
+
+
+@kernel
+def merge_lists(  # type: ignore[no-untyped-def]
+    lo, hi, in_order, base_at, base, removed_at, removed, added_at, added, out_at, out, origin
+):
+    """Put lists together: ``in_order``: merged, of lists that are ascending; else one after the
+    other. ``origin``, unless empty, becomes the place of each neighbour in the base, or behind it
+    among what was added.
+    """
+    tracing = len(origin) > 0
+    for i in range(lo, hi):
+        b, b_end = _U(base_at[i]), _U(base_at[i + 1])
+        r, r_end, a, a_end = _U(0), _U(0), _U(0), _U(0)
+        if len(removed_at) > 0:
+            r, r_end = _U(removed_at[i]), _U(removed_at[i + 1])
+        if len(added_at) > 0:
+            a, a_end = _U(added_at[i]), _U(added_at[i + 1])
+        e = _U(out_at[i])
+        while b < b_end:
+            value = base[b]
+            if r < r_end:
+                at = _lower_bound(removed, r, r_end, value)
+                if at < r_end and removed[at] == value:
+                    b += _U(1)
+                    continue
+            if in_order and a < a_end and added[a] < value:
+                out[e] = added[a]
+                if tracing:
+                    origin[e] = _U(len(base)) + a
+                a += _U(1)
+            else:
+                out[e] = value
+                if tracing:
+                    origin[e] = b
+                b += _U(1)
+            e += _U(1)
+        while a < a_end:
+            out[e] = added[a]
+            if tracing:
+                origin[e] = _U(len(base)) + a
+            a += _U(1)
+            e += _U(1)
+
+
+@kernel
+def take_values(lo, hi, origin, base, added, out):  # type: ignore[no-untyped-def]
+    """Values of edges by their origins, see :func:`merge_lists`."""
+    for e in range(lo, hi):
+        at = origin[e]
+        out[e] = base[at] if at < _U(len(base)) else added[at - _U(len(base))]
+
+
+@kernel
+def refresh_degrees(src, live, starts, ends, degrees):  # type: ignore[no-untyped-def]
+    """The degrees of some vertices: what lives of the base, and what was added."""
+    for i in range(len(src)):
+        v = _U(src[i])
+        size = ends[v] - starts[v]
+        if v < _U(len(live)):
+            size += _U(live[v])
+        degrees[v] = np.uint32(size)
+
+
+@kernel
+def change_live(src, changes, live):  # type: ignore[no-untyped-def]
+    """Edges of the base that came back to life or went; returns how many more there are."""
+    total = np.int64(0)
+    for i in range(len(src)):
+        v = _U(src[i])
+        live[v] = np.uint32(np.int64(live[v]) + np.int64(changes[i]))
+        total += np.int64(changes[i])
+    return total
+
+
+@kernel
+def count_in_lists(places, dst, offsets, values, out):  # type: ignore[no-untyped-def]
+    """How often a target is in the sorted list at a place."""
+    for i in range(len(places)):
+        begin, end = _U(offsets[places[i]]), _U(offsets[places[i] + 1])
+        at = _lower_bound(values, begin, end, dst[i])
+        while at < end and values[at] == dst[i]:
+            out[i] += 1
+            at += _U(1)
+
+
+@kernel
+def count_in_turn(order, src, dst, adds, initial, out):  # type: ignore[no-untyped-def]
+    """How many edges each row makes or deletes, if rows take effect in their order; ``order`` has
+    rows of equal pairs beside each other, ``initial`` how many edges there were before.
+    """
+    present = np.int64(0)
+    fresh = True
+    for k in range(len(order)):
+        i = order[k]
+        if k > 0:
+            before = order[k - 1]
+            if src[before] != src[i] or dst[before] != dst[i]:
+                present, fresh = np.int64(0), True
+        if adds[i] != 0:
+            out[i] += 1
+            present += 1
+            continue
+        if fresh:
+            present += initial[i]
+            fresh = False
+        out[i] += present
+        present = np.int64(0)
+
+
+@kernel
+def count_loops(first, degrees, neighbours):  # type: ignore[no-untyped-def]
+    """Edges from a vertex to itself, in the lists of vertices that follow each other."""
+    loops = np.int64(0)
+    e = _U(0)
+    for i in range(len(degrees)):
+        for _ in range(degrees[i]):
+            loops += np.int64(neighbours[e]) == first + i
+            e += _U(1)
+    return loops
+
+
+@kernel
+def list_keys(begin, end, shift, starts, ends, neighbours, keys, places):  # type: ignore[no-untyped-def]
+    """The entries of the lists of vertices ``begin`` to ``end`` as keys to sort by: the number of
+    the list, shifted, and the neighbour. ``places``, unless empty, becomes the place of each.
+    """
+    k = _U(0)
+    for v in range(begin, end):
+        high = _U(v - begin) << _U(shift)
+        for e in range(starts[v], ends[v]):
+            keys[k] = high | _U(neighbours[_U(e)])
+            if len(places) > 0:
+                places[k] = _U(e)
+            k += _U(1)
