@@ -1,0 +1,1 @@
+"""Runs over several workers that share nothing but messages."""

@@ -1,0 +1,94 @@
+"""Connected components, asynchronously: the label of a vertex is the smallest id in its component.
+
+Every vertex begins with its own id. A visitor brings a label to a vertex; if it is smaller than
+what the vertex has, the vertex takes it and waits to be visited, and a visit offers it to the
+neighbours. Labels only go down, and each is the id of a vertex that a path leads to, so at
+quiescence each is the smallest such id, whatever came in which order.
+
+``labels`` has the numbers of ghosts too: the smallest label that is known of them here, for a
+beginning their own id. What would not lower that is not sent.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.distributed.outbox import Outbox
+from penstock.distributed.propagation import Propagation
+from penstock.distributed.shard import Shard
+from penstock.distributed.visitors import Operation
+from penstock.jit import kernel
+from penstock.types import Array
+
+#: Edges of a step of visits, about: after it, visitors are sent and what has come is looked at.
+STEP_EDGES = 1 << 18
+_LABEL = int(Operation.LABEL)
+
+
+@kernel
+def _arrive(visitors, numbers, labels, ring, waiting, ends):  # type: ignore[no-untyped-def]
+    mask = np.int64(len(ring) - 1)
+    for i in range(len(numbers)):
+        v = numbers[i]
+        if visitors[i].other < labels[v]:
+            labels[v] = visitors[i].other
+            if waiting[v] == 0:
+                waiting[v] = 1
+                ring[(ends[0] + ends[1]) & mask] = v
+                ends[1] += 1
+
+
+@kernel
+def _visit(  # type: ignore[no-untyped-def]
+    rank, labels, ids, owned_by, starts, stops, neighbours, ring, waiting, ends, rows, filled
+):
+    mask = np.int64(len(ring) - 1)
+    room = rows.shape[1]
+    fullest = filled.max()
+    edges = 0
+    visits = 0
+    while ends[1] > 0 and edges < STEP_EDGES:
+        v = ring[ends[0] & mask]
+        degree = np.int64(stops[v] - starts[v])
+        if fullest + degree > room:
+            break
+        ends[0] = (ends[0] + 1) & mask
+        ends[1] -= 1
+        waiting[v] = 0
+        visits += 1
+        edges += degree
+        label = labels[v]
+        for at in range(starts[v], stops[v]):
+            w = neighbours[at]
+            if label >= labels[w]:
+                continue
+            labels[w] = label
+            owner = owned_by[w]
+            if owner != rank:
+                k = filled[owner]
+                rows[owner, k].target = ids[w]
+                rows[owner, k].other = label
+                rows[owner, k].operation = _LABEL
+                filled[owner] = k + 1
+                fullest = max(fullest, k + 1)
+            elif waiting[w] == 0:
+                waiting[w] = 1
+                ring[(ends[0] + ends[1]) & mask] = w
+                ends[1] += 1
+    return visits
+
+
+class ComponentsProgram(Propagation):
+    """Labels of all vertices."""
+
+    _arrive = staticmethod(_arrive)
+    _visit = staticmethod(_visit)
+
+    def __init__(self, shard: Shard, outbox: Outbox) -> None:
+        super().__init__(shard, outbox, shard.ids.copy())
+        # The smallest ids first: most other labels are then never offered.
+        self._worklist.put_all(shard.own())
+
+    def values(self) -> Array:
+        """Labels, which are ids."""
+        return self._values[self._shard.own()]

@@ -1,0 +1,65 @@
+"""Programs whose values only go down, from vertex to neighbour: what they have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from penstock.distributed.outbox import Outbox
+from penstock.distributed.shard import Shard
+from penstock.distributed.worklist import Worklist
+from penstock.types import Array
+
+
+class Propagation(ABC):
+    """Vertices that got a lower value wait, and are visited to offer it on."""
+
+    #: Kernels: HavoqGT's ``pre_visit`` and ``visit``, but for many vertices in one call.
+    #: (visitors, numbers of their targets, values, worklist): take lower values, and list those
+    #: vertices.
+    _arrive: Callable[..., None]
+    #: (rank, values, ids, owners, starts, ends, neighbours, worklist, outbox): visit some; returns
+    #: how many.
+    _visit: Callable[..., int]
+
+    def __init__(self, shard: Shard, outbox: Outbox, values: Array) -> None:
+        self._shard = shard
+        self._outbox = outbox
+        self._values = values
+        self._worklist = Worklist()
+        self._worklist.grow(shard.size)
+        self.visits = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether vertices wait."""
+        return len(self._worklist) > 0
+
+    def room_needed(self) -> int:
+        """The degree of the first one that waits."""
+        return self._shard.degree(self._worklist.first())
+
+    def work(self) -> bool:
+        """Visit some."""
+        self.visits += self._visit(
+            self._shard.rank, self._values, *self._shard.arrays(), *self._worklist.arrays(),
+            *self._outbox.arrays(),
+        )  # fmt: skip
+        return True
+
+    def receive(self, visitors: Array) -> None:
+        """Take what visitors bring."""
+        numbers = self._shard.find(np.ascontiguousarray(visitors["target"]))
+        self._arrive(visitors, numbers, self._values, *self._worklist.arrays())
+
+    @abstractmethod
+    def values(self) -> Array:
+        """The values of this rank's own vertices, by ascending id."""
+
+    def result(self) -> dict[str, Any]:
+        """Ids and values of this rank's own vertices, and how many visits it took."""
+        own_ids = self._shard.ids[self._shard.own()]
+        return {"ids": own_ids, "values": self.values(), "visits": self.visits}
