@@ -3,8 +3,8 @@
     python benchmarks/visitors.py --scales 16 18 20
 
 R-MAT graphs of 16 edges a vertex, undirected, ids shuffled, all edges in one batch, into ranks that
-are threads or processes. Seconds are those of the clock, and in brackets those of the processor, all
-ranks together; ``M/s`` is edge requests a second of the clock. Each is the smallest of several.
+are threads or processes. Seconds are those of the clock, and in brackets those of the processor,
+all ranks together; ``M/s`` is edge requests a second of the clock. Each is the smallest of several.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any
 from penstock.dynamic.changes import Changes
 from penstock.dynamic.maintained import make
 from penstock.dynamic.maintained.protocol import Maintained, Sides
-from penstock.errors import OptionError
+from penstock.errors import OptionError, PenstockError
 
 
 class KeptAnswers:
@@ -29,11 +29,19 @@ class KeptAnswers:
         return made
 
     def follow(self, changes: Changes) -> None:
-        """Let all of them know what a batch changed. One that cannot follow is forgotten."""
-        for name in list(self._made):
-            made = self._made.pop(name)
-            made.update(changes)
-            self._made[name] = made
+        """Let all of them know what a batch changed. One that cannot follow is forgotten, and its
+        error raised when the others have followed.
+        """
+        failures: list[PenstockError] = []
+        for name, made in list(self._made.items()):
+            try:
+                made.update(changes)
+            except PenstockError as error:
+                del self._made[name]
+                error.add_note(f"the batch is in the graph; {name} is maintained no longer")
+                failures.append(error)
+        for error in failures[:1]:
+            raise error
 
     def find(self, name: str) -> Maintained:
         """One of them."""
