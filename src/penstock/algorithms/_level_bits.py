@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.jit import atomic_add, atomic_min, count_ones, kernel
+from penstock.jit import atomic_add, atomic_min, count_ones, kernel, prefetch
 from penstock.stream.block import BY_PLACE
 from penstock.types import NO_VERTEX
 
@@ -20,13 +20,15 @@ TOLD_APART = 64
 
 @kernel
 def pull(  # type: ignore[no-untyped-def]
-    claims, words, offsets, neighbours, out_offsets, out_rest, visited, next_bits, parents, levels,
-    level, in_order, histogram,
+    claims, words, fetch, offsets, ends, neighbours, out_offsets, out_ends, out_rest, out_rest_ends,
+    visited, next_bits, parents, levels, level, first_will_do, histogram,
 ):  # fmt: skip
-    """Unvisited vertices look for their smallest visited neighbour; those that find one are set in
-    ``next_bits``. ``out_offsets``: of the out-lists, if they are others; ``out_rest``: of further
-    edges of the first vertices. ``histogram``, if it has entries, counts the vertices that looked
-    at 1, 2, ... edges.
+    """Unvisited vertices look for their smallest visited neighbour, or their first one if that will
+    do; those that find one are set in ``next_bits``. ``out_offsets``, ``out_ends``: of the
+    out-lists, if they are others; ``out_rest...``: of further edges of the first vertices.
+    ``histogram``, if it has entries, counts the vertices that looked at 1, 2, ... edges. ``fetch``
+    is None (then the kernel is compiled without it) unless lists stand anywhere: of lists one after
+    another the processor fetches the next by itself.
 
     Returns how many found one, how many edges lead away from them, and how many were looked at.
     """
@@ -36,20 +38,27 @@ def pull(  # type: ignore[no-untyped-def]
         begin = np.uint64(atomic_add(claims, 0, np.int64(PULL_WORDS)))
         if begin >= np.uint64(words):
             break
-        for word in range(begin, min(begin + np.uint64(PULL_WORDS), np.uint64(words))):
+        end = min(begin + np.uint64(PULL_WORDS), np.uint64(words))
+        for word in range(begin, end):
+            later, base = zero, (word + one) << six
+            if fetch is not None and word + one < end:
+                later = ~visited[word + one]
             todo, found = ~visited[word], zero
             while todo != zero:
                 bit = count_ones(~todo & (todo - one))
                 todo &= todo - one
                 v = (word << six) + bit
-                start, stop = np.uint64(offsets[v]), np.uint64(offsets[v + one])
+                if fetch is not None and later != zero:
+                    prefetch(neighbours, offsets[base + count_ones(~later & (later - one))])
+                    later &= later - one
+                start, stop = np.uint64(offsets[v]), np.uint64(ends[v])
                 edge, parent = start, np.uint32(NO_VERTEX)
                 while edge < stop:
                     u = np.uint64(neighbours[edge])
                     edge += one
                     if (visited[u >> six] >> (u & low)) & one != zero:
                         parent = min(parent, np.uint32(u))
-                        if in_order:
+                        if first_will_do:
                             break
                 looked += edge - start
                 if len(histogram) > 0 and edge > start:
@@ -58,12 +67,16 @@ def pull(  # type: ignore[no-untyped-def]
                     parents[v] = parent
                     levels[v] = level
                     found |= one << bit
-                    if len(out_offsets) == 0:
+                    if len(out_ends) == 0:
                         edges += stop - start
-                    elif v + one < np.uint64(len(out_offsets)):
-                        edges += np.uint64(out_offsets[v + one]) - np.uint64(out_offsets[v])
-                    if v + one < np.uint64(len(out_rest)):
-                        edges += np.uint64(out_rest[v + one]) - np.uint64(out_rest[v])
+                    elif v < np.uint64(len(out_ends)):
+                        edges += np.uint64(out_ends[v]) - np.uint64(out_offsets[v])
+                    if v < np.uint64(len(out_rest_ends)):
+                        edges += np.uint64(out_rest_ends[v]) - np.uint64(out_rest[v])
+            if fetch is not None:
+                while later != zero:
+                    prefetch(neighbours, offsets[base + count_ones(~later & (later - one))])
+                    later &= later - one
             next_bits[word] = found
             count += count_ones(found)
     return count, edges, looked
@@ -71,22 +84,23 @@ def pull(  # type: ignore[no-untyped-def]
 
 @kernel
 def look_up_block(  # type: ignore[no-untyped-def]
-    block, vertices, found, next_bits, visited, parents, in_order, known, counts, histogram
+    block, vertices, found, next_bits, visited, parents, first_will_do, known, counts, histogram
 ):
-    """Unvisited vertices look for their smallest visited neighbour; those that find one are set in
-    ``next_bits``. Edges that were looked at are added to ``counts``, and vertices that looked at 1,
-    2, ... edges to the ``histogram``, if it has entries. ``known``: so many edges at the beginning
-    of each list were looked at before.
+    """Unvisited vertices look for their smallest visited neighbour, or their first one if that will
+    do; those that find one are set in ``next_bits``. Edges that were looked at are added to
+    ``counts``, and vertices that looked at 1, 2, ... edges to the ``histogram``, if it has entries.
+    ``known``: so many edges at the beginning of each list were looked at before.
 
     A block of one vertex may be a part of its list, with others at work on other parts.
     """
-    offsets, neighbours, first = block.offsets, block.neighbours, np.uint64(block.first)
+    offsets, ends, neighbours = block.offsets, block.ends, block.neighbours
+    first = np.uint64(block.first)
     one, six, low = np.uint64(1), np.uint64(6), np.uint64(63)
     looked = np.uint64(0)
     for i in range(np.uint64(len(vertices))):
         v = np.uint64(vertices[i])
         place = i if block.first == BY_PLACE else v - first
-        edge, stop = np.uint64(offsets[place]), np.uint64(offsets[place + one])
+        edge, stop = np.uint64(offsets[place]), np.uint64(ends[place])
         start, parent = edge, np.uint32(NO_VERTEX)
         if len(vertices) > 1:
             edge = min(edge + np.uint64(known), stop)
@@ -95,7 +109,7 @@ def look_up_block(  # type: ignore[no-untyped-def]
             edge += one
             if (visited[u >> six] >> (u & low)) & one != 0:
                 parent = min(parent, np.uint32(u))
-                if in_order:
+                if first_will_do:
                     break
         looked += edge - start
         if len(histogram) > 0 and edge > start:
@@ -171,10 +185,12 @@ def settle_bits(begin, end, bits, visited, levels, level, degrees):  # type: ign
 
 
 @kernel
-def recount(begin, end, levels, level, visited, frontier_bits, offsets, rest, degrees):  # type: ignore[no-untyped-def]
+def recount(  # type: ignore[no-untyped-def]
+    begin, end, levels, level, visited, frontier_bits, offsets, ends, rest, rest_ends, degrees
+):
     """Set the bits of a range by the levels. Returns how many vertices are of a level, how many are
-    reached, and the edges of both, by ``offsets`` (and ``rest``, of the first vertices) or
-    ``degrees``, whichever there are.
+    reached, and the edges of both, by ``offsets`` and ``ends`` (and those of the ``rest``, of the
+    first vertices) or ``degrees``, whichever there are.
     """
     one, six, low = np.uint64(1), np.uint64(6), np.uint64(63)
     count, reached, edges, explored = 0, 0, 0, 0
@@ -182,10 +198,10 @@ def recount(begin, end, levels, level, visited, frontier_bits, offsets, rest, de
         if levels[v] < 0:
             continue
         degree = 0
-        if v + one < np.uint64(len(offsets)):
-            degree = np.int64(offsets[v + one]) - np.int64(offsets[v])
-            if v + one < np.uint64(len(rest)):
-                degree += np.int64(rest[v + one]) - np.int64(rest[v])
+        if v < np.uint64(len(ends)):
+            degree = np.int64(ends[v]) - np.int64(offsets[v])
+            if v < np.uint64(len(rest_ends)):
+                degree += np.int64(rest_ends[v]) - np.int64(rest[v])
         elif len(degrees) > 0:
             degree = np.int64(degrees[v])
         reached, explored = reached + 1, explored + degree

@@ -62,7 +62,9 @@ class Search:
         self.resident = engine.is_resident()
         #: Whether the first edges are in memory; whether top-down is to do without them.
         self.tiered, self.dual = engine.is_tiered(), dual
-        self.in_order = graph.catalog.neighbour_order == "id"
+        #: Whether a vertex takes the first neighbour one level above: it is the smallest, or lists
+        #: have no order that would make one of them the right one.
+        self.first_will_do = graph.catalog.neighbour_order in ("id", "none")
         if self.resident:
             # A search takes little longer than getting new memory for its arrays each time.
             keep_freed(min(KEPT_BYTES, engine.options.memory // 16))
@@ -108,19 +110,19 @@ class Search:
         assert isinstance(lists, ResidentLists)
         return lists.block
 
-    def offsets(self) -> tuple[Array, Array]:
-        """Where the lists that lead on begin, if that is in memory: two arrays, of which the second
-        may have fewer vertices or none.
+    def extents(self) -> tuple[Array, Array, Array, Array]:
+        """Where the lists that lead on begin and end, if that is in memory; and the same of further
+        lists, of fewer vertices or none.
         """
         first = self.directions[0]
         if self.tiered:
             tier = self.engine.tier(first)
-            return tier.heads.offsets, tier.rest
-        offsets = self.block(first).offsets
-        more = offsets[:0]
+            return tier.heads.offsets, tier.heads.ends, tier.rest, tier.rest[1:]
+        here = self.block(first)
         if len(self.directions) == 2:
-            more = self.block(self.directions[1]).offsets
-        return offsets, more
+            more = self.block(self.directions[1])
+            return here.offsets, here.ends, more.offsets, more.ends
+        return here.offsets, here.ends, here.offsets[:0], here.ends[:0]
 
     def known(self) -> Frontier:
         """What the choice of a way depends on."""

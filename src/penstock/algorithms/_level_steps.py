@@ -33,10 +33,10 @@ def begin_at(search: Search, sources: U32) -> None:
 
 def restore(search: Search, level: int) -> None:
     """After a resume: everything else from the levels."""
-    offsets, rest = (search.degrees[:0],) * 2 if search.streamed else search.offsets()
+    extents = (search.degrees[:0],) * 4 if search.streamed else search.extents()
     rows = search.engine.each(
         bits.recount, search.levels, np.int32(level), search.visited, search.frontier_bits,
-        offsets, rest, search.degrees,
+        *extents, search.degrees,
     )  # fmt: skip
     count, reached, edges, explored = (sum(column) for column in zip(*rows, strict=True))
     search.move(count, edges, None, level)
@@ -73,7 +73,7 @@ def look_up_lists(search: Search, vertices: U32, known: int, histogram: I64) -> 
     before = engine.metrics.total().edges_traversed
     engine.traverse(
         vertices, bits.look_up_block, search.next_bits, search.visited, search.parents,
-        search.in_order, known, counts, histogram, direction="in", most=0,
+        search.first_will_do, known, counts, histogram, direction="in", most=0,
     )  # fmt: skip
     # Lists are read as a whole; what counts is how far they were looked at, and that once.
     listed = engine.metrics.total().edges_traversed - before
@@ -90,11 +90,10 @@ def push_lists(
     added to it at its ``tail``. Returns edges as :func:`facts_of_push` takes them.
     """
     seen = search.levels if search.breakdown else search.levels[:0]
-    parts = kernels.parts_of_long_lists(block.offsets, search.queue, begin, end)
+    parts = kernels.parts_of_long_lists(block.offsets, block.ends, search.queue, begin, end)
     rows = search.engine.together(
-        kernels.push, tail, block.offsets, block.neighbours, search.queue, begin, end, parts,
-        search.visited, search.parents, seen, np.int32(search.level),
-        alone=alone,
+        kernels.push, tail, block.offsets, block.ends, block.neighbours, search.queue, begin, end,
+        parts, search.visited, search.parents, seen, np.int32(search.level), alone=alone,
     )  # fmt: skip
     looked, children, peers = (sum(column) for column in zip(*rows, strict=True))
     search.engine.count_edges(looked)
@@ -102,17 +101,19 @@ def push_lists(
 
 
 def pull_lists(
-    search: Search, words: int, block: Block, out_offsets: Array, out_rest: Array, histogram: I64,
-    *, alone: bool,
+    search: Search, words: int, block: Block, out: tuple[Array, ...], histogram: I64, *,
+    alone: bool,
 ) -> tuple[int, int, int]:  # fmt: skip
     """The unvisited vertices of the first words look through lists in memory for a visited
-    neighbour. Returns what :func:`bits.pull` does.
+    neighbour; ``out`` are the extents of the out-lists, if they are others. Returns what
+    :func:`bits.pull` does.
     """
     search.next_bits[words:] = 0
     rows = search.engine.together(
-        bits.pull, words, block.offsets, block.neighbours, out_offsets, out_rest, search.visited,
-        search.next_bits, search.parents, search.levels, np.int32(search.level + 1),
-        search.in_order, histogram, alone=alone or search.breakdown,
+        bits.pull, words, None if block.is_packed else 1, block.offsets, block.ends,
+        block.neighbours, *out, search.visited, search.next_bits, search.parents, search.levels,
+        np.int32(search.level + 1), search.first_will_do, histogram,
+        alone=alone or search.breakdown,
     )  # fmt: skip
     count, edges, looked = (int(sum(column)) for column in zip(*rows, strict=True))
     search.engine.count_edges(looked)
@@ -131,7 +132,7 @@ def _more_lists(search: Search) -> Block:
     if len(search.directions) == 2:
         return search.block(search.directions[1])
     first = search.block(search.directions[0])
-    return Block(0, first.offsets[:0], first.neighbours[:0], ())
+    return Block(0, first.offsets[:0], first.neighbours[:0], (), first.ends[:0])
 
 
 def push_small(search: Search, left: int) -> dict[str, Any]:
@@ -147,9 +148,9 @@ def push_small(search: Search, left: int) -> dict[str, Any]:
     unexplored = max(search.unexplored, 0) if search.can_pull else 1 << 63
     with engine.metrics.timed("kernel", 0):
         begin, end, edges, explored, levels, looked, children, peers = kernels.run_levels(
-            here.offsets, here.neighbours, more.offsets, more.neighbours, search.queue,
-            search.queued - len(frontier), search.queued, search.visited, search.parents,
-            search.levels, search.level, left, tiny, small, np.uint64(unexplored),
+            here.offsets, here.ends, here.neighbours, more.offsets, more.ends, more.neighbours,
+            search.queue, search.queued - len(frontier), search.queued, search.visited,
+            search.parents, search.levels, search.level, left, tiny, small, np.uint64(unexplored),
             np.uint64(CALL_EDGES), search.breakdown,
         )  # fmt: skip
     engine.count_edges(looked)
@@ -180,7 +181,7 @@ def settle(search: Search, begin: int, level: int) -> None:
     end = search.queued
     rows = search.engine.together(
         kernels.settle, search.queue, begin, end, search.visited, search.levels,
-        np.int32(level), *search.offsets(),
+        np.int32(level), *search.extents(),
         alone=end - begin <= kernels.HELD,
     )  # fmt: skip
     search.move(end - begin, sum(rows), search.queue[begin:end], level - search.level)
@@ -189,12 +190,16 @@ def settle(search: Search, begin: int, level: int) -> None:
 def pull(search: Search) -> dict[str, Any]:
     """Find a level bottom-up."""
     here, out = search.block("in"), search.block("out")
-    other = out.offsets if out is not here else out.offsets[:0]
-    # Vertices after the last one that has edges need not be looked at.
-    words = -(-int(np.searchsorted(here.offsets, here.offsets[-1])) // 64)
+    none = out.offsets[:0]
+    other = (none,) * 4 if out is here else (out.offsets, out.ends, none, none)
+    # Vertices after the last one that has edges need not be looked at, if that is easily known.
+    last = len(here.ends)
+    if here.is_packed:
+        last = int(np.searchsorted(here.offsets, here.offsets[-1]))
+    words = -(-last // 64)
     histogram = new_histogram(search)
     small = bottom_up_cost(search.known()) < _direction.SMALL_EDGES
-    count, edges, _ = pull_lists(search, words, here, other, other[:0], histogram, alone=small)
+    count, edges, _ = pull_lists(search, words, here, other, histogram, alone=small)
     move_to_next_bits(search, count, edges)
     return facts_of_pull(search, histogram)
 

@@ -102,8 +102,8 @@ def pull(search: Search) -> dict[str, Any]:
     tier, out = engine.tier("in"), engine.tier("out")
     histogram = new_histogram(search)
     count, edges, looked = pull_lists(
-        search, -(-tier.lists_end // 64), tier.heads, out.heads.offsets, out.rest, histogram,
-        alone=False,
+        search, -(-tier.lists_end // 64), tier.heads,
+        (out.heads.offsets, out.heads.ends, out.rest, out.rest[1:]), histogram, alone=False,
     )  # fmt: skip
     cold = engine.select(
         _unresolved, search.visited, search.next_bits, tier.rest, length=len(tier.rest) - 1

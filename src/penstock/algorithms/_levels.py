@@ -4,7 +4,8 @@ several.
 Top-down, the frontier's out-lists are read, and each unvisited neighbour takes the smallest vertex
 that offers itself as parent. Bottom-up, where in-lists exist, each unvisited vertex looks for its
 first visited neighbour, which is of the frontier: those above it have no unvisited neighbours.
-Lists are sorted, so the first is the smallest and the rest of the list need not be read.
+Lists are sorted, so the first is the smallest and the rest of the list need not be read; if they
+have no order at all, as in a graph that changes, the first will do.
 ``_direction`` chooses between the two. Small levels in memory are found top-down by one thread,
 many in one call.
 

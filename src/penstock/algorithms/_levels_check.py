@@ -48,3 +48,17 @@ def check_levels(
             f"level above, or it is beyond the limit {last}"
         )
     return smallest
+
+
+def check_parents(graph: Graph, name: str, levels: I32, parents: U32) -> None:
+    """Raise unless an edge leads to each vertex from its parent, which is one level above."""
+    right = (levels < 0) | ((levels == 0) & (parents == np.arange(len(parents))))
+    for src, dst, _ in graph.iter_edges():
+        for u, v in ((src, dst), (dst, src))[: 1 if graph.directed else 2]:
+            right[v[(parents[v] == u) & (levels[u] + 1 == levels[v]) & (levels[u] >= 0)]] = True
+    if not right.all():
+        k = np.argmin(right)
+        raise VerificationError(
+            f"{name}: vertex number {k} of level {levels[k]} has parent {parents[k]}, from which "
+            "no edge leads there, or which is not one level above"
+        )

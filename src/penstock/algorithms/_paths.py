@@ -164,12 +164,13 @@ def _with_parent(begin, end, chosen, parents):  # type: ignore[no-untyped-def]
 @kernel
 def _take_nearer(block, vertices, found, distances, parents, in_order):  # type: ignore[no-untyped-def]
     """Vertices look for the smallest that is nearer and has a tight edge to them."""
-    offsets, neighbours, weights = block.offsets, block.neighbours, block.columns[0]
+    offsets, ends = block.offsets, block.ends
+    neighbours, weights = block.neighbours, block.columns[0]
     first, one = np.uint64(block.first), np.uint64(1)
     for i in range(np.uint64(len(vertices))):
         v = np.uint64(vertices[i])
         distance, best = distances[v], np.uint64(NO_VERTEX)
-        edge, end = np.uint64(offsets[v - first]), np.uint64(offsets[v - first + one])
+        edge, end = np.uint64(offsets[v - first]), np.uint64(ends[v - first])
         while edge < end:
             u = np.uint64(neighbours[edge])
             tight = distances[u] + weights[edge] == distance
@@ -188,13 +189,14 @@ def _take_as_near(block, vertices, found, distances, parents, offers):  # type: 
     """Vertices without a parent look for the smallest as near that has one and a tight edge to
     them; those that get an offer are found, once.
     """
-    offsets, neighbours, weights = block.offsets, block.neighbours, block.columns[0]
+    offsets, ends = block.offsets, block.ends
+    neighbours, weights = block.neighbours, block.columns[0]
     first, one = np.uint64(block.first), np.uint64(1)
     count = np.uint64(0)
     for i in range(np.uint64(len(vertices))):
         v = np.uint64(vertices[i])
         distance, best = distances[v], np.uint64(NO_VERTEX)
-        for edge in range(np.uint64(offsets[v - first]), np.uint64(offsets[v - first + one])):
+        for edge in range(np.uint64(offsets[v - first]), np.uint64(ends[v - first])):
             u = np.uint64(neighbours[edge])
             tight = distances[u] + weights[edge] == distance
             if tight and distances[u] == distance and parents[u] != NO_VERTEX and u < best:
@@ -208,11 +210,12 @@ def _take_as_near(block, vertices, found, distances, parents, offers):  # type: 
 @kernel
 def _offer_from_nearer(block, vertices, found, distances, parents):  # type: ignore[no-untyped-def]
     """Vertices offer themselves to those that a tight edge leads to and that are farther."""
-    offsets, neighbours, weights = block.offsets, block.neighbours, block.columns[0]
+    offsets, ends = block.offsets, block.ends
+    neighbours, weights = block.neighbours, block.columns[0]
     first, one = np.uint64(block.first), np.uint64(1)
     for i in range(np.uint64(len(vertices))):
         u = np.uint64(vertices[i])
-        edge, end = np.uint64(offsets[u - first]), np.uint64(offsets[u - first + one])
+        edge, end = np.uint64(offsets[u - first]), np.uint64(ends[u - first])
         while edge < end:
             v = np.uint64(neighbours[edge])
             tight = distances[u] + weights[edge] == distances[v] and distances[v] < np.inf
@@ -225,12 +228,13 @@ def _offer_from_nearer(block, vertices, found, distances, parents):  # type: ign
 @kernel
 def _offer_from_as_near(block, vertices, found, distances, parents, offers):  # type: ignore[no-untyped-def]
     """Vertices offer themselves to those as near that have no parent; these are found, once."""
-    offsets, neighbours, weights = block.offsets, block.neighbours, block.columns[0]
+    offsets, ends = block.offsets, block.ends
+    neighbours, weights = block.neighbours, block.columns[0]
     first, one = np.uint64(block.first), np.uint64(1)
     count = np.uint64(0)
     for i in range(np.uint64(len(vertices))):
         u = np.uint64(vertices[i])
-        edge, end = np.uint64(offsets[u - first]), np.uint64(offsets[u - first + one])
+        edge, end = np.uint64(offsets[u - first]), np.uint64(ends[u - first])
         while edge < end:
             v = np.uint64(neighbours[edge])
             open_still = parents[v] == NO_VERTEX and distances[u] == distances[v]

@@ -39,9 +39,10 @@ def relax(block, vertices, found, distances, pending, nearest, bound, limit, spa
     far as there is room for them in ``found``, which is used as a ring, and until about ``spare``
     edges were relaxed for them. ``tally``: whether a weight was refused, and how many those were.
     """
-    offsets, neighbours, weights = block.offsets, block.neighbours, block.columns[0]
+    offsets, ends = block.offsets, block.ends
+    neighbours, weights = block.neighbours, block.columns[0]
     first, one, group = np.uint64(block.first), np.uint64(1), np.uint64(GROUP)
-    size, room, given = np.uint64(len(offsets) - 1), np.uint64(len(found)), len(vertices)
+    size, room, given = np.uint64(len(ends)), np.uint64(len(found)), len(vertices)
     if size == one:  # perhaps a part of a list
         room = np.uint64(0)
     turn, extra = 0, 0
@@ -49,11 +50,11 @@ def relax(block, vertices, found, distances, pending, nearest, bound, limit, spa
     while turn < given or waiting > 0:
         if turn < given:
             u = np.uint64(vertices[turn])
-            edge, end = np.uint64(offsets[u - first]), np.uint64(offsets[u - first + one])
+            edge, end = np.uint64(offsets[u - first]), np.uint64(ends[u - first])
             turn += 1
         else:
             u = np.uint64(found[read])
-            edge, end = np.uint64(offsets[u - first]), np.uint64(offsets[u - first + one])
+            edge, end = np.uint64(offsets[u - first]), np.uint64(ends[u - first])
             extra += np.int64(end - edge)
             read = read + one if read + one < room else np.uint64(0)
             waiting -= one
@@ -150,12 +151,12 @@ def widen(begin, end, distances, far, wide):  # type: ignore[no-untyped-def]
 @kernel
 def mean_weights(block, vertices, found, sample, means):  # type: ignore[no-untyped-def]
     """The mean of the first few weights of each vertex of a sample."""
-    offsets, weights = block.offsets, block.columns[0]
+    offsets, ends, weights = block.offsets, block.ends, block.columns[0]
     for k in range(len(sample)):
         for u in vertices:
             if u == sample[k]:
                 begin = np.int64(offsets[u - block.first])
-                end = min(np.int64(offsets[u - block.first + 1]), begin + 256)
+                end = min(np.int64(ends[u - block.first]), begin + 256)
                 total = 0.0
                 for edge in range(begin, end):
                     total += weights[edge]

@@ -2,8 +2,8 @@
 
 Returns levels (int32: edges on a shortest path from a source, -1 where none leads or it is longer
 than a limit) and parents (uint32: the smallest vertex number among the neighbours one level above,
-a source for itself, ``NO_VERTEX`` where no path leads). Both are the same whatever the number of
-threads.
+or one of them if lists have no order; a source for itself, ``NO_VERTEX`` where no path leads). Both
+are the same whatever the number of threads.
 
 Method: level by level, top-down or bottom-up, whichever costs less; see ``_levels``, also for how
 state is encoded and how a level is repeated. If memory is short, the first edges of each vertex are
@@ -24,7 +24,7 @@ from penstock.algorithms._direction import Thresholds
 from penstock.algorithms._gas import refuse_options, search
 from penstock.algorithms._level_state import I32, MORE_BYTES, STATE_BYTES, frontier_bytes
 from penstock.algorithms._levels import search_levels
-from penstock.algorithms._levels_check import check_levels
+from penstock.algorithms._levels_check import check_levels, check_parents
 from penstock.algorithms._sources import check_count, sources_of
 from penstock.algorithms._vids import by_vid, vids_by_vid
 from penstock.engine.algorithm import Cost, Task, Vertices, algorithm
@@ -39,13 +39,17 @@ from penstock.types import Direction
 
 def verify(graph: Graph, result: Result) -> None:
     """Look at every edge: none leads down more than one level or out of what is reached, and the
-    parent of a vertex is the smallest of its neighbours one level above. This leaves one answer.
+    parent of a vertex is the smallest of its neighbours one level above. This leaves one answer,
+    unless lists have no order: then the parent is one of these neighbours.
     """
     levels: I32 = by_vid(graph, result.values)
     given = result.stats["parameters"]
     sources = vids_of(graph, given["source"], "source")
     smallest = check_levels(graph, "bfs", levels, sources, given["depth_limit"])
     parents = vids_by_vid(graph, result.parents, levels >= 0)
+    if graph.catalog.neighbour_order == "none":
+        check_parents(graph, "bfs", levels, parents)
+        return
     wrong = parents != smallest
     if wrong.any():
         k = np.argmax(wrong)
@@ -65,6 +69,7 @@ def _cost(graph: Graph, resident_edges: int | None = None, dual: bool = False, *
     return Cost(
         STATE_BYTES + MORE_BYTES, _directions(graph), 2.0, gathered_bytes=1, resident_passes=0.3,
         tiered=True, head_edges=NO_LIMIT if dual else resident_edges, tiered_passes=1.1,
+        in_place=True,
     )  # fmt: skip
 
 
@@ -163,7 +168,8 @@ def bfs(
         ``depth_limit``, have level -1 and no parent (-1; None if ids are strings).
     ties
         The parent is the neighbour one level above that has the smallest number inside: with
-        ``vertex_order="degree"``, the one of the highest degree.
+        ``vertex_order="degree"``, the one of the highest degree. Of a graph that changes, whose
+        lists have no order, it is one of them.
     passes
         One to load the first edges of each vertex, kept for further searches; then single lists
         are read, hardly any of R-MAT graphs, about all of a uniform one, once or twice. Where lists

@@ -32,7 +32,7 @@ from penstock.engine.engine import Engine
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
 from penstock.errors import VerificationError
-from penstock.jit import compare_and_swap, inlined, kernel
+from penstock.jit import compare_and_swap, inlined, kernel, prefetch
 from penstock.store.graph import Graph
 from penstock.store.mapped import iter_parts
 from penstock.types import NO_VERTEX, U32, VID
@@ -40,6 +40,8 @@ from penstock.types import NO_VERTEX, U32, VID
 #: A component with this share of the vertices is large enough to be left out.
 LARGE_SHARE = 0.75
 SAMPLES = 1024
+#: How many lists ahead memory is fetched.
+AHEAD = 16
 
 
 def label_components(engine: Engine) -> U32:
@@ -155,7 +157,7 @@ def verify(graph: Graph, result: Result) -> None:
 
 
 def _cost(graph: Graph) -> Cost:
-    return Cost(12, graph.directions, 1.0, work=1.5, resident_passes=0.15)
+    return Cost(12, graph.directions, 1.0, work=1.5, resident_passes=0.15, in_place=True)
 
 
 @algorithm(cost=_cost, verify=verify, on_devices=True)
@@ -233,15 +235,28 @@ def _link(labels, a, b):  # type: ignore[no-untyped-def]
             labels[high] = a
 
 
+@inlined
+def _fetched(block, end):  # type: ignore[no-untyped-def]
+    """The vertex up to which memory is fetched for a list further on; of lists that stand one after
+    another the processor does that by itself.
+    """
+    if len(block.offsets) > len(block.ends):
+        return np.uint64(0)
+    return np.uint64(max(end - AHEAD, 0))
+
+
 @kernel
 def _adopt_first(block, begin, end, labels):  # type: ignore[no-untyped-def]
     """Labels from nothing: each vertex has its own, or that of its first neighbour if smaller."""
-    offsets, neighbours = block.offsets, block.neighbours
-    first, one = np.uint64(block.first), np.uint64(1)
+    offsets, ends, neighbours = block.offsets, block.ends, block.neighbours
+    first, ahead = np.uint64(block.first), np.uint64(AHEAD)
+    fetched = _fetched(block, end)
     for v in range(np.uint64(begin), np.uint64(end)):
+        if v < fetched:
+            prefetch(neighbours, offsets[v - first + ahead])
         edge = np.uint64(offsets[v - first])
         label = np.uint32(v)
-        if edge < np.uint64(offsets[v - first + one]):
+        if edge < np.uint64(ends[v - first]):
             label = min(label, neighbours[edge])
         labels[v] = label
 
@@ -249,11 +264,14 @@ def _adopt_first(block, begin, end, labels):  # type: ignore[no-untyped-def]
 @kernel
 def _link_second(block, begin, end, labels):  # type: ignore[no-untyped-def]
     """Link each vertex with its second neighbour."""
-    offsets, neighbours = block.offsets, block.neighbours
-    first, one = np.uint64(block.first), np.uint64(1)
+    offsets, ends, neighbours = block.offsets, block.ends, block.neighbours
+    first, one, ahead = np.uint64(block.first), np.uint64(1), np.uint64(AHEAD)
+    fetched = _fetched(block, end)
     for v in range(np.uint64(begin), np.uint64(end)):
+        if v < fetched:
+            prefetch(neighbours, offsets[v - first + ahead])
         edge = np.uint64(offsets[v - first]) + one
-        if edge < np.uint64(offsets[v - first + one]):
+        if edge < np.uint64(ends[v - first]):
             _link(labels, labels[v], labels[neighbours[edge]])
 
 
@@ -262,13 +280,13 @@ def _link_lists(block, begin, end, labels, skipped, to_smaller):  # type: ignore
     """Link each vertex that has not the skipped label with all its neighbours, or with those before
     the first that is larger.
     """
-    offsets, neighbours = block.offsets, block.neighbours
+    offsets, ends, neighbours = block.offsets, block.ends, block.neighbours
     first, one = np.uint64(block.first), np.uint64(1)
     for v in range(np.uint64(begin), np.uint64(end)):
         label = labels[v]
         if label == skipped:
             continue
-        edge, last = np.uint64(offsets[v - first]), np.uint64(offsets[v - first + one])
+        edge, last = np.uint64(offsets[v - first]), np.uint64(ends[v - first])
         while edge < last:
             u = neighbours[edge]
             if to_smaller and u > v:

@@ -275,7 +275,9 @@ def _cost(graph: Graph, source: Vertices, cutoff: float | None, delta: float | N
     # A stream reads 4 to 4.5 times all pages of R-MAT graphs, more from many sources; steps in
     # memory look at each list once or twice, and at all vertices each.
     passes = 4.5 if np.ndim(source) == 0 else 5.0
-    return Cost(STATE_BYTES, ("out",), passes, columns=columns, work=2.0, resident_passes=3.0)
+    return Cost(
+        STATE_BYTES, ("out",), passes, columns=columns, work=2.0, resident_passes=3.0, in_place=True
+    )
 
 
 def _open_for_parents(graph: Graph, options: RunOptions, cost: Cost) -> Engine:

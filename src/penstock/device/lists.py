@@ -14,7 +14,7 @@ def notify(block, vertices, found, marks):  # type: ignore[no-untyped-def]
     first = np.uint64(block.first)
     for w in vertices:
         v = np.uint64(w) - first
-        for k in range(np.uint64(block.offsets[v]), np.uint64(block.offsets[v + np.uint64(1)])):
+        for k in range(np.uint64(block.offsets[v]), np.uint64(block.ends[v])):
             u = block.neighbours[k]
             if marks[u] == 0:
                 marks[u] = 1
@@ -24,7 +24,7 @@ def notify(block, vertices, found, marks):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def restrict_lists(offsets, neighbours, begin, end, low, high, places):  # type: ignore[no-untyped-def]
+def restrict_lists(starts, stops, neighbours, begin, end, low, high, places):  # type: ignore[no-untyped-def]
     """Lists without what is outside of a range: offsets, ids from its beginning, and, if asked,
     where each of them was.
     """
@@ -34,18 +34,19 @@ def restrict_lists(offsets, neighbours, begin, end, low, high, places):  # type:
     ends[0] = 0
     count = 0
     for v in range(np.uint64(begin), np.uint64(end)):
-        for k in range(np.uint64(offsets[v]), np.uint64(offsets[v + np.uint64(1)])):
+        for k in range(np.uint64(starts[v]), np.uint64(stops[v])):
             if np.uint32(neighbours[k] - first) < size:
                 count += 1
         ends[v - np.uint64(begin) + np.uint64(1)] = count
     kept = np.empty(count, np.uint32)
     where = np.empty(count if places else 0, np.int64)
     count = 0
-    for k in range(np.uint64(offsets[begin]), np.uint64(offsets[end])):
-        u = np.uint32(neighbours[k] - first)
-        if u < size:
-            kept[count] = u
-            if places:
-                where[count] = k
-            count += 1
+    for v in range(np.uint64(begin), np.uint64(end)):
+        for k in range(np.uint64(starts[v]), np.uint64(stops[v])):
+            u = np.uint32(neighbours[k] - first)
+            if u < size:
+                kept[count] = u
+                if places:
+                    where[count] = k
+                count += 1
     return ends, kept, where

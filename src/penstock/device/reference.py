@@ -78,7 +78,7 @@ class ReferenceKernels:
         identities = self._program.identities
         a = self._typed(identities if len(identities) > 1 else identities[0])
         dst = self._fields(self.shape.local, local, v - base, v)
-        for k in range(*map(int, block.offsets[v - block.first : v - block.first + 2])):
+        for k in _edges(block, v):
             u = int(block.neighbours[k])
             src = self._fields(self.shape.gathered, gathered, u, u + low)
             edge = self._edge(block, k)
@@ -187,7 +187,7 @@ class ReferenceKernels:
         emitted = 0
         for v in map(int, vertices):
             src = self._fields(self.shape.gathered, gathered, v, v)
-            for k in range(*map(int, block.offsets[v - block.first : v - block.first + 2])):
+            for k in _edges(block, v):
                 u = int(block.neighbours[k])
                 dst = self._fields(self.shape.of_dst, of_dst, u, u)
                 edge = self._edge(block, k)
@@ -198,3 +198,8 @@ class ReferenceKernels:
                     found[emitted] = u
                     emitted += 1
         return emitted
+
+
+def _edges(block: Block, v: int) -> range:
+    """Where the list of a vertex is."""
+    return range(int(block.offsets[v - block.first]), int(block.ends[v - block.first]))

@@ -43,12 +43,13 @@ HEAD = '''"""Kernels of a vertex program; written by Penstock, named by their co
 import numpy as np
 from numba import njit
 
-from penstock.jit import atomic_add, compare_and_swap
+from penstock.jit import atomic_add, compare_and_swap, prefetch
 
 kernel = njit(nogil=True, cache=True, error_model="numpy")
 function = njit(nogil=True, error_model="numpy")
 ONE = np.uint64(1)
 FOUR = np.uint64(4)
+AHEAD = np.uint64(16)
 
 '''
 
@@ -84,6 +85,8 @@ def _block(shape: Shape) -> list[str]:
     return [
         "first = np.uint64(block.first)",
         "offsets = block.offsets",
+        "ends = block.ends",
+        "scattered = len(ends) == len(offsets)",
         "neighbours = block.neighbours",
         *(f"c_{name} = block.columns[{k}]" for name, k in shape.edge_fields.items()),
     ]
@@ -109,7 +112,7 @@ def _gather(shape: Shape, k: str) -> list[str]:
 def _loop(shape: Shape) -> list[str]:
     """Sum ``gather`` over the list of vertex ``v`` into ``a``, in four strands."""
     zero = identity(shape)
-    lines = ["k = np.uint64(offsets[v - first])", "stop = np.uint64(offsets[v - first + ONE])"]
+    lines = ["k = np.uint64(offsets[v - first])", "stop = np.uint64(ends[v - first])"]
     lines += [f"s{j} = {zero}" for j in range(4)]
     lines.append("while k + FOUR <= stop:")
     for j in range(4):
@@ -124,6 +127,14 @@ def _loop(shape: Shape) -> list[str]:
         *plus(shape, "s0", "s2"),
     ]
     return [*lines, "a = s0"]
+
+
+def _fetch() -> list[str]:
+    """Begin to bring a list further on into the cache; of lists that stand one after another the
+    processor does that by itself.
+    """
+    ahead = "if scattered and v + AHEAD < np.uint64(end):"
+    return [ahead, "    prefetch(neighbours, offsets[v - first + AHEAD])"]
 
 
 def _of_dst(shape: Shape) -> list[str]:
@@ -184,14 +195,15 @@ def _pull(shape: Shape, *, some: bool) -> str:
     lines += ["low = np.uint64(low)", *_params(shape), *_start(shape)]
     name = "pull_some" if some else "pull"
     head = f"def {name}(block, {which}, base, low, gathered, local, new, active, params):"
-    loop += [*_of_dst(shape), *_loop(shape), *_apply(shape)]
+    fetch = [] if some else _fetch()
+    loop += [*fetch, *_of_dst(shape), *_loop(shape), *_apply(shape)]
     return _text(head, lines, loop, over) + _return(shape)
 
 
 def _accumulate(shape: Shape) -> str:
     lines = [*_block(shape), *_unpack(shape.gathered, "g", "gathered")]
     lines += [*_unpack(shape.local, "l", "local"), "low = np.uint64(low)", *_params(shape)]
-    loop = ["i = v - np.uint64(base)", *_of_dst(shape), *_loop(shape)]
+    loop = ["i = v - np.uint64(base)", *_fetch(), *_of_dst(shape), *_loop(shape)]
     loop += ["j = v - np.uint64(at)", *_add_to(shape, "j", "a")]
     head = "def accumulate(block, begin, end, base, at, low, gathered, local, sums, params):"
     return _text(head, lines, loop, _RANGE)
@@ -242,7 +254,7 @@ def _push(shape: Shape) -> str:
     lines += [*_unpack(shape.of_dst, "d", "of_dst"), *_params(shape), "emitted = 0"]
     loop = ["v = np.uint64(w)", *record(shape, "src", shape.gathered, "g_{}[v]")]
     loop += ["src_vid = np.int64(v)", "k = np.uint64(offsets[v - first])"]
-    loop += ["stop = np.uint64(offsets[v - first + ONE])", "while k < stop:"]
+    loop += ["stop = np.uint64(ends[v - first])", "while k < stop:"]
     inner = ["u = np.uint64(neighbours[k])", *record(shape, "dst", shape.of_dst, "d_{}[u]")]
     inner += ["dst_vid = np.int64(u)", *_edge(shape, "k"), *take(shape, "x", call(written))]
     inner += _add_atomic(shape)

@@ -27,6 +27,7 @@ from penstock.errors import OptionError
 from penstock.metrics import clock
 from penstock.program import Program
 from penstock.store.graph import Graph
+from penstock.store.source import Changing, holding_still, reading
 from penstock.types import U32, Array, Direction
 
 #: What an algorithm's parameter is, for the command line: the id of a vertex; ids of vertices, or
@@ -61,6 +62,8 @@ class Cost:
     head_edges: int | None = None
     #: Expected passes then, with the one that loads them.
     tiered_passes: float | None = None
+    #: Whether its kernels take lists in memory wherever they stand (by the ``ends`` of blocks).
+    in_place: bool = False
 
     def needs(self, num_vertices: int) -> dict[str, Any]:
         """What an engine is asked for."""
@@ -70,6 +73,7 @@ class Cost:
             "state_bytes": self.vertex_bytes * num_vertices + self.more_bytes,
             "tiered": self.tiered,
             "head_edges": self.head_edges,
+            "in_place": self.in_place,
         }
 
 
@@ -193,7 +197,7 @@ class Algorithm:
         self.name = function.__name__
         self._function = function
         self._cost = cost
-        self.verify = verify
+        self.verify = holding_still(verify)
         #: Whether its results have ``edges``.
         self.finds_edges = finds_edges
         #: Whether it runs on other devices than one CPU, too.
@@ -217,13 +221,17 @@ class Algorithm:
             return_annotation=Result,
         )
 
-    def __call__(self, graph: Graph, *args: Any, **kwargs: Any) -> Result:
+    def __call__(self, graph: Graph | Changing, *args: Any, **kwargs: Any) -> Result:
         """Run it; see the function's own help."""
         bound = self.__signature__.bind(graph, *args, **kwargs)
         given = dict(bound.arguments)
         given.pop("graph")
         own = {name: given.pop(name) for name in self.parameters if name in given}
-        result = self.call(Task(graph, RunOptions.of(**given)), own)
+        began = clock()
+        with reading(graph) as still:
+            result = self.call(Task(still, RunOptions.of(**given), began=began), own)
+            if still is not graph:
+                result.complete()
         result.stats |= {"algorithm": self.name, "parameters": self._complete(own)}
         return result
 
@@ -237,9 +245,10 @@ class Algorithm:
             )
         return self._function(task, **own)
 
-    def cost(self, graph: Graph, **own: Any) -> Cost:
+    def cost(self, graph: Graph | Changing, **own: Any) -> Cost:
         """What it will need on a graph with these parameters."""
-        return self._cost(graph, **self._complete(own))
+        with reading(graph) as still:
+            return self._cost(still, **self._complete(own))
 
     def _complete(self, own: Mapping[str, Any]) -> dict[str, Any]:
         """All parameters: those given, and the defaults of the others."""

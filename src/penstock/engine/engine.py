@@ -23,6 +23,7 @@ from penstock.engine.interrupt import Deferred
 from penstock.engine.options import RunOptions
 from penstock.engine.plan import Needs, Plan, make_plan
 from penstock.engine.topology import Topology, list_bytes, tier_needs
+from penstock.engine.topology import in_place as in_place_lists
 from penstock.metrics import Metrics, clock
 from penstock.parallel import Workers
 from penstock.progress import Silent
@@ -55,6 +56,7 @@ class Engine:
         cut_bytes: int = 0,
         tiered: bool = False,
         head_edges: int | None = None,
+        in_place: bool = False,
     ) -> None:
         self.graph = graph
         self.options = options
@@ -70,9 +72,13 @@ class Engine:
             state_bytes, gathered_bytes, always_bytes, cut_bytes,
             tier_needs(graph, self.directions, options, head_edges) if tiered else None,
         )  # fmt: skip
+        # Lists that are in memory are never loaded as a copy: kernels that can take them where
+        # they stand do, for others they pass on streams.
+        there = any(in_place_lists(graph, d) is not None for d in self.directions)
         self.plan: Plan = make_plan(
             needs, options.memory, threads=options.threads, streams=options.streams,
-            cache_pages=options.cache_pages, load=options.load, devices=len(options.devices),
+            cache_pages=options.cache_pages, load=options.load and (in_place or not there),
+            devices=len(options.devices),
         )  # fmt: skip
         self.budget = Budget(options.memory)
         self.workers = Workers(options.threads if self.plan.resident else self.plan.streams)

@@ -24,6 +24,7 @@ from penstock.engine.topology import list_bytes
 from penstock.store.banded_decode import decode_body
 from penstock.store.graph import Graph
 from penstock.store.mapped import iter_parts, read_range
+from penstock.store.source import holding_still
 from penstock.types import Direction
 
 Limit = Literal["disk", "cores", "memory"]
@@ -113,6 +114,7 @@ class Estimate:
     devices: int = 1
 
 
+@holding_still
 def estimate_run(
     graph: Graph,
     algorithm: Algorithm,

@@ -74,6 +74,7 @@ def program_needs(
         "always_bytes": (flags + given) * n + beside,
         "cut_ranges": ranges,
         "cut_bytes": cut_bytes(graph, ranges, edge_bytes) + between,
+        "in_place": not any(d.has_own_memory for d in (() if options is None else options.devices)),
     }
 
 

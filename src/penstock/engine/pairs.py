@@ -88,7 +88,7 @@ def nested_loop_pages(pages: int, memory: int, page_bytes: int) -> int:
     """Pages that block nested loops read if all of the memory is for pages: all once, and all once
     more for each part of them that fits beside one other.
     """
-    part = max(memory // page_bytes - 1, 1)
+    part = max(memory // max(page_bytes, 1) - 1, 1)
     return pages + -(-pages // part) * pages
 
 

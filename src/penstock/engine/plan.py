@@ -109,7 +109,7 @@ def make_plan(
     wanted = streams or 2 * threads
     wanted = max(devices, min(wanted, max((each.num_pages for each in needs.lists), default=1)))
     per_stream = sum(each.stream_bytes for each in needs.lists)
-    page = max((each.page_bytes for each in needs.lists), default=1)
+    page = max((each.page_bytes for each in needs.lists), default=0) or 1
     resident = sum(each.resident_bytes for each in needs.lists)
     fixed = needs.state_bytes + SPARE_BYTES + wanted * per_stream
     asked = needs.tier is not None and needs.tier.head_edges is not None

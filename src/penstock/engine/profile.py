@@ -87,6 +87,7 @@ def profile_for(graph: Graph, threads: int, memory: int, *, anew: bool = False) 
     found = _cores(cores.get(str(threads)), threads, memory)
     cores[str(threads)] = asdict(found)
     disk = None
+    graph = graph.storage
     if graph.path is not None:
         place = _place(graph)
         disk = _disk(disks.get(place), graph, threads)

@@ -123,7 +123,7 @@ def restrict(block: Block, begin: int, end: int, low: int, high: int) -> Block:
     its beginning.
     """
     offsets, neighbours, places = restrict_lists(
-        block.offsets, block.neighbours, begin - block.first, end - block.first, low, high,
-        len(block.columns) > 0,
+        block.offsets, block.ends, block.neighbours, begin - block.first, end - block.first, low,
+        high, len(block.columns) > 0,
     )  # fmt: skip
     return Block(begin, offsets, neighbours, tuple(c[places] for c in block.columns))

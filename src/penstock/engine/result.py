@@ -171,6 +171,12 @@ class Result:
             raise AttributeError("this result has no edges", name="edges", obj=self)
         return self._make_edges()
 
+    def complete(self) -> None:
+        """Make what would be made when it is first used: later the graph may be another one."""
+        for table in (self, self.edges) if self.has_edges else (self,):
+            for column in table._columns.values():
+                column.make()
+
     @property
     def has_edges(self) -> bool:
         """Whether there are ``edges``."""

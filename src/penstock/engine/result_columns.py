@@ -239,9 +239,10 @@ def ranks_of_ids(graph: Graph, *, keep: bool, threads: int = 1) -> U32 | None:
     """
     key = ("ranks of ids", ())
     order = graph.vid_of_rank
-    if keep and order is not None and key not in graph.kept:
-        graph.kept[key] = gather.inverse(order, threads)
-    found: U32 | None = graph.kept.get(key)
+    kept = graph.kept_of_ids
+    if keep and order is not None and key not in kept:
+        kept[key] = gather.inverse(order, threads)
+    found: U32 | None = kept.get(key)
     return found
 
 
@@ -279,6 +280,11 @@ class Column:
         if array.shape != (self._length,):
             raise ValueError(f"a column has shape {array.shape}, expected ({self._length},)")
         return array
+
+    def make(self) -> None:
+        """Call the function now, if there is one."""
+        if self._given is not None:
+            self._source()
 
     @property
     def dtype(self) -> np.dtype[Any]:

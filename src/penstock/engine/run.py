@@ -16,9 +16,11 @@ from penstock.engine.vertices import by_vid
 from penstock.errors import OptionError
 from penstock.program import Program
 from penstock.store.graph import Graph
+from penstock.store.source import holding_still
 from penstock.types import Array
 
 
+@holding_still
 def run(
     graph: Graph,
     program: Program,

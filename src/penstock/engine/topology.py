@@ -15,10 +15,13 @@ from penstock.memory import keep_freed
 from penstock.metrics import Metrics, clock
 from penstock.parallel import Workers
 from penstock.store.graph import Graph
+from penstock.store.source import InPlace
 from penstock.stream.arena import Arena, buffer_bytes
+from penstock.stream.block import Block
+from penstock.stream.blocks import stream_buffer_bytes
 from penstock.stream.budget import Budget
 from penstock.stream.cache import PageCache
-from penstock.stream.lists import Lists, StreamedLists, load, stream_buffer_bytes
+from penstock.stream.lists import Lists, StreamedLists, column_positions, load
 from penstock.stream.policy import POLICIES
 from penstock.stream.resident import ResidentLists
 from penstock.stream.tiers import TieredLists, can_tier, tier_bytes
@@ -31,14 +34,23 @@ FOUND_BYTES = 8 << 20
 def list_bytes(graph: Graph, direction: Direction, columns: Sequence[str]) -> ListBytes:
     """What the lists of one direction take, in the forms that they can have."""
     table = graph.page_table(direction)
+    page_bytes = graph.catalog.page_bytes
+    buffers = stream_buffer_bytes(graph, direction, columns)
+    if in_place(graph, direction) is not None:
+        return ListBytes(len(table), page_bytes, buffers, 0)
     edges = int(table["num_edges"].sum(dtype=np.int64))
     widths = {column.name: column.dtype.itemsize for column in graph.catalog.columns}
     offsets = (4 if edges < 1 << 32 else 8) * (graph.num_vertices + 1)
     per_edge = 4 + sum(widths[name] for name in columns if name in widths)
-    page_bytes = graph.catalog.page_bytes
-    return ListBytes(
-        len(table), page_bytes, stream_buffer_bytes(table, page_bytes), offsets + edges * per_edge
-    )
+    return ListBytes(len(table), page_bytes, buffers, offsets + edges * per_edge)
+
+
+def in_place(graph: Graph, direction: Direction) -> InPlace | None:
+    """The lists of a direction themselves, if whoever has them has them in memory: they are not
+    loaded then.
+    """
+    source = graph.source(direction)
+    return None if source is None else source.in_place
 
 
 def tier_needs(
@@ -117,8 +129,20 @@ class Topology:
         self.budget.give_back("page cache")
 
     def _loaded(self, stored: Direction) -> ResidentLists:
-        """Lists that an earlier run left with the graph, or that are loaded now."""
+        """Lists where they stand, or that an earlier run left with the graph, or that are loaded
+        now.
+        """
         key = (stored, self.columns)
+        table = self.graph.page_table(stored)
+        there = in_place(self.graph, stored)
+        if there is not None:
+            names = [column.name for column in self.graph.catalog.columns]
+            columns = tuple(
+                there.columns[names.index(name)]
+                for name in column_positions(self.graph, self.columns)
+            )
+            lists = Block(0, there.starts, there.neighbours, columns, there.ends)
+            return ResidentLists(lists, table, stored, self.workers)
         sizes = list_bytes(self.graph, stored, self.columns)
         block = self.graph.kept.get(key)
         if block is None:
@@ -138,7 +162,6 @@ class Topology:
             self.graph.kept[key] = block
             self.load_seconds += clock() - begin
         self.budget.take(sizes.resident_bytes, f"{stored}-lists")
-        table = self.graph.page_table(stored)
         return ResidentLists(block, table, stored, self.workers)
 
     def _tiered(self, stored: Direction, head_edges: int) -> TieredLists:

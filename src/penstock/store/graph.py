@@ -19,6 +19,7 @@ from penstock.store.direct import open_direct, read_at
 from penstock.store.folder import stripe_name
 from penstock.store.layout import PAGE_TABLE_DTYPE, Layout, make_layout
 from penstock.store.page import PageHeader, check_page
+from penstock.store.source import ListSource
 from penstock.types import U8, U32, VID, Adjacency, Array, Direction
 
 
@@ -127,6 +128,8 @@ class Graph:
         self.load_array = load_array
         #: What layers above keep in memory as long as the graph is open, by a key of theirs.
         self.kept: dict[Any, Any] = {}
+        #: The same, as long as the graph has the same ids.
+        self.kept_of_ids = self.kept
         self._page_tables: dict[Direction, Array] = {}
 
     # What users see
@@ -211,6 +214,15 @@ class Graph:
     def pages(self, direction: Direction) -> MemoryPages | FilePages:
         """The pages of a direction."""
         return self._pages[self.stored(direction)]
+
+    @property
+    def storage(self) -> Graph:
+        """The graph whose files are read: itself, unless it is made of another one."""
+        return self
+
+    def source(self, direction: Direction) -> ListSource | None:
+        """Who has the lists of a direction, if they are not just in pages."""
+        return None
 
     def page_table(self, direction: Direction) -> Array:
         """One row a page; see ``PAGE_TABLE_DTYPE``."""

@@ -19,13 +19,12 @@ from penstock.jit import kernel
 from penstock.metrics import Metrics
 from penstock.parallel import Take, Turns, Workers
 from penstock.store.graph import Graph
-from penstock.store.layout import DECODE_ROOM
 from penstock.store.page import LARGE
 from penstock.stream.block import BY_PLACE, Block
+from penstock.stream.blocks import open_blocks
 from penstock.stream.cache import PageCache
 from penstock.stream.order import check_table, pages_of, slices_of, visiting_order
-from penstock.stream.reader import PageReader
-from penstock.types import I64, U8, U32, Array, Direction
+from penstock.types import I64, U32, Array, Direction
 
 #: Vertices in a piece, at most: their values may have to be fetched together.
 PIECE_VERTICES = 1 << 17
@@ -54,19 +53,29 @@ def piece_edges(piece: Piece) -> int:
     """Edges of the lists, or parts of lists, that a piece stands for."""
     block = piece.block
     if piece.vertices is None:
-        offsets = block.offsets
-        return int(offsets[piece.end - block.first]) - int(offsets[piece.begin - block.first])
+        begin, end, offsets = piece.begin - block.first, piece.end - block.first, block.offsets
+        if block.is_packed:
+            return int(offsets[end]) - int(offsets[begin])
+        return int(_count_range(offsets[begin:end], block.ends[begin:end]))
     if block.first == BY_PLACE:
         return len(block.neighbours)
-    return int(_count_edges(block.offsets, block.first, piece.vertices))
+    return int(_count_edges(block.offsets, block.ends, block.first, piece.vertices))
 
 
 @kernel
-def _count_edges(offsets, first, vertices):  # type: ignore[no-untyped-def]
-    begin, one, total = np.uint64(first), np.uint64(1), np.uint64(0)
+def _count_range(starts, ends):  # type: ignore[no-untyped-def]
+    total = np.uint64(0)
+    for i in range(np.uint64(len(starts))):
+        total += np.uint64(ends[i]) - np.uint64(starts[i])
+    return total
+
+
+@kernel
+def _count_edges(offsets, ends, first, vertices):  # type: ignore[no-untyped-def]
+    begin, total = np.uint64(first), np.uint64(0)
     for i in range(np.uint64(len(vertices))):
         v = np.uint64(vertices[i]) - begin
-        total += np.uint64(offsets[v + one]) - np.uint64(offsets[v])
+        total += np.uint64(ends[v]) - np.uint64(offsets[v])
     return total
 
 
@@ -130,27 +139,10 @@ def column_positions(graph: Graph, columns: Sequence[str]) -> tuple[str, ...]:
     return tuple(columns)
 
 
-def stream_buffer_bytes(table: Array, page_bytes: int) -> int:
-    """Bytes of the buffers of one stream."""
-    with_edges = table[table["num_edges"] > 0]
-    vertices = int(with_edges["num_vertices"].max(initial=0))
-    edges = int(with_edges["num_edges"].max(initial=0))
-    return page_bytes + 4 * (vertices + 1) + 4 * (edges + DECODE_ROOM)
-
-
-class _Stream:
-    """The buffers of one stream: a page, and the block that it is decoded into."""
-
-    def __init__(self, reader: PageReader, table: Array) -> None:
-        with_edges = table[table["num_edges"] > 0]
-        self.page: U8 = reader.new_buffer()
-        self.offsets: U32 = np.empty(int(with_edges["num_vertices"].max(initial=0)) + 1, np.uint32)
-        room = int(with_edges["num_edges"].max(initial=0)) + DECODE_ROOM
-        self.neighbours: U32 = np.empty(room, np.uint32)
-
-
 class StreamedLists:
-    """Pages go through K streams, each of which reads a page, decodes it and calls ``work``."""
+    """Pages go through K streams, each of which reads a page, decodes it and calls ``work``. Lists
+    that are no pages go the same way: their source fills the buffers of the streams.
+    """
 
     resident = False
 
@@ -171,10 +163,8 @@ class StreamedLists:
         self._columns = column_positions(graph, columns)
         self._workers = workers
         self._metrics = metrics
-        self._layout = graph.layout(direction)
-        self._reader = PageReader(graph, direction, cache)
         self._cache = cache
-        self._streams = [_Stream(self._reader, self.table) for _ in range(workers.count)]
+        self._blocks = open_blocks(graph, direction, self._columns, workers.count, metrics, cache)
         dtypes = {column.name: column.dtype for column in graph.catalog.columns}
         self._no_columns = tuple(np.empty(0, dtypes[name]) for name in self._columns)
         # Nobody writes to it, so the system never gives it memory of its own.
@@ -184,7 +174,7 @@ class StreamedLists:
 
     def close(self) -> None:
         """Close the files and forget the cached pages."""
-        self._reader.close()
+        self._blocks.close()
         self._cache.clear()
 
     def drop_cache(self) -> None:
@@ -270,36 +260,8 @@ class StreamedLists:
             self._metrics.per_stream[stream].edges_traversed += edges
         if known or row["num_edges"] == 0:
             return each(pieces)
-        mine, counters = self._streams[stream], self._metrics.per_stream[stream]
-        data = self._reader.in_memory(page)
-        held = self._cache.acquire(page) if data is None else None
-        if data is None and held is None:
-            self._reader.read(page, mine.page, self._metrics, stream)
-            data = mine.page
-        else:
-            counters.cache_hits += 1
-            data = held if data is None else data
-        assert data is not None
-        try:
-            with self._metrics.timed("decode", stream, page):
-                block = self._decode(page, data, mine)
+        with self._blocks.opened(stream, page) as block:
             return each(_pieces(Piece(page, block, begin, begin + count, vertices)))
-        finally:
-            if held is not None:
-                self._cache.release(page)
-            elif data is mine.page:
-                free = self._cache.offer(page, mine.page, None)
-                mine.page = self._reader.new_buffer() if free is None else free
-
-    def _decode(self, page: int, data: U8, mine: _Stream) -> Block:
-        header = self._reader.header(page, data, self.table[page])
-        found = self._layout.decode_into(data, header, mine.offsets, mine.neighbours)
-        return Block(
-            header.first_vid,
-            mine.offsets[: header.num_vertices + 1],
-            mine.neighbours[: header.num_edges],
-            tuple(found[name] for name in self._columns),
-        )
 
 
 def _pieces(piece: Piece) -> list[Piece]:

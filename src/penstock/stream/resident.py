@@ -72,9 +72,10 @@ class ResidentLists:
             ]
             return self._deal(work, holding, dealer)
         share = PART_EDGES if self._workers.count > 1 else 1 << 62
-        cuts = _cut_frontier(self.block.offsets, vertices, share, self._workers.count)
+        block = self.block
+        cuts = _cut_frontier(block.offsets, block.ends, vertices, share, self._workers.count)
         pieces = [
-            Piece(-1, self.block, 0, len(self.block.offsets) - 1, vertices[a:b])
+            Piece(-1, block, 0, len(block.ends), vertices[a:b])
             for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)
         ]
         return self._workers.run(work, pieces)
@@ -110,20 +111,20 @@ def _cut_pieces(block: Block, table: Array, pages: range) -> list[Piece]:
 
 
 @kernel
-def _cut_frontier(offsets, vertices, most, parts):  # type: ignore[no-untyped-def]
+def _cut_frontier(offsets, ends, vertices, most, parts):  # type: ignore[no-untyped-def]
     """Where to cut a list of vertices so that parts have about equal numbers of edges: at least
     8 parts for each thread if there is enough work for so many, none longer than ``most`` if it has
     more than one vertex.
     """
     total = 0
     for v in vertices:
-        total += np.int64(offsets[v + 1]) - np.int64(offsets[v])
+        total += np.int64(ends[v]) - np.int64(offsets[v])
     share = min(most, max(total // (8 * parts), 2048))
     cuts = [0]
     edges = 0
     for k in range(len(vertices)):
         v = vertices[k]
-        edges += np.int64(offsets[v + 1]) - np.int64(offsets[v]) + 1
+        edges += np.int64(ends[v]) - np.int64(offsets[v]) + 1
         if edges >= share:
             cuts.append(k + 1)
             edges = 0

@@ -30,6 +30,7 @@ from penstock.store.banded_lists import (
 from penstock.store.graph import FilePages, Graph
 from penstock.stream.arena import Arena, ReadStream
 from penstock.stream.block import BY_PLACE, Block
+from penstock.stream.blocks import PageBlocks
 from penstock.stream.cache import PageCache
 from penstock.stream.lists import Dealer, Piece, StreamedLists, Work
 from penstock.stream.policy import POLICIES
@@ -138,6 +139,9 @@ class TieredLists(StreamedLists):
         tier: Tier | None = None,
     ) -> None:
         super().__init__(graph, direction, (), workers, metrics, PageCache(0, POLICIES["lru"]))
+        assert isinstance(self._blocks, PageBlocks)
+        self._pages = self._blocks
+        self._reader = self._pages.reader
         self._head_edges = head_edges
         self._graph = graph
         self._direction: Direction = graph.stored(direction)
@@ -233,10 +237,10 @@ class TieredLists(StreamedLists):
         neighbours: U32 = np.empty(int(ends[-1]), np.uint32)
 
         def one(stream: int, page: int) -> None:
-            mine = self._streams[stream]
+            mine = self._pages.streams[stream]
             self._reader.read(page, mine.page, self._metrics, stream)
             with self._metrics.timed("decode", stream, page):
-                block = self._decode(page, mine.page, mine)
+                block = self._pages.decode(page, mine.page, mine)
                 at, size = int(places[page, FRONT]), min(int(sizes[page]), len(mine.page))
                 fronts[at : at + size] = mine.page[:size]
                 first = int(table["first_edge"][page])

@@ -7,7 +7,7 @@ import typer
 from penstock.interfaces.cli._lazy import LazyCommands
 
 #: The suites, each a file ``bench_NAME`` here with a function ``command``.
-SUITES = ("gstream", "netalx", "garaph", "graph500")
+SUITES = ("gstream", "netalx", "garaph", "dynamic", "graph500")
 
 
 class Suites(LazyCommands):

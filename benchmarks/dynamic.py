@@ -1,0 +1,329 @@
+"""A graph that changes: how fast, how large, how good to analyse, and against what else there is.
+
+    python benchmarks/dynamic.py insert                          # kron20, 33.5 M requests
+    python benchmarks/dynamic.py insert --kind undirected        # 16.8 M edges, both ways in lists
+    python benchmarks/dynamic.py durable
+    python benchmarks/dynamic.py capped --scale 24 --cap 900MiB  # needs root
+    python benchmarks/dynamic.py maintained --scale 22
+    python benchmarks/dynamic.py peers --scale 16
+
+Requests are both directions of RMAT edges with names at random, in random order, a million at a
+time, into a graph that is not told how large it becomes. ``insert`` then runs BFS and PageRank on
+the same instance and, in turns, on a static graph in memory of the same edges. ``capped`` works in
+a process of its own in a cgroup (v1) with that much memory, the page cache included. ``peers`` runs
+what is installed of SQLite, DuckDB, NetworKit, python-graphblas and NetworkX. Rates are million
+requests a second; the best of several.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import checked, drop_caches, folder_bytes, run, table, work_folder
+from dynamic_peers import PEERS, version_of
+
+import penstock as ps
+from penstock.config import format_bytes, parse_bytes, thread_count
+from penstock.ingest.generate import rmat
+from penstock.interfaces.bench.dynamic_live import CHANGED, CHANGES, followed, kept_algorithms
+from penstock.interfaces.bench.dynamic_runs import Ours, Partitioned, timed_batches
+from penstock.interfaces.bench.dynamic_stores import DegAware
+from penstock.interfaces.bench.dynamic_workloads import Requests, middle_source, rmat_requests
+from penstock.interfaces.bench.workloads import SEED
+from penstock.parallel import Workers
+
+BATCH = 1_000_000
+SHARES = (0.05, 0.1, 0.2, 0.4)
+SEARCHES = 4
+
+
+def warm() -> None:
+    """Compile everything that is timed."""
+    for requests in (rmat_requests(8), rmat_requests(8, 0.2)):
+        for options in KINDS.values():
+            store = Ours(**options)
+            store.update(requests.src, requests.dst, requests.adds)
+            directed = store.graph.directed
+            still = ps.from_edges(requests.src, requests.dst, directed=directed)
+            for graph in (store.graph, still):
+                ps.bfs(graph, int(requests.src[0]))
+                ps.pagerank(graph, tol=0, max_iter=1)
+        DegAware().update(requests.src, requests.dst, requests.adds)
+
+
+def rate_of(make: Callable[[], Any], requests: Requests, repeat: int, rows: int = BATCH) -> float:
+    """Million requests a second, the best of several."""
+    times = []
+    for _ in range(repeat):
+        store = make()
+        times.append(sum(timed_batches(store, requests, rows)))
+        del store
+    return len(requests) / min(times) / 1e6
+
+
+# Insertion, and algorithms on what was inserted
+
+
+#: A directed graph with out-lists only; with the edges turned round besides; an undirected one,
+#: which is asked for each edge once and has it in two lists.
+KINDS: dict[str, dict[str, Any]] = {
+    "directed": {}, "reverse": {"reverse": True}, "undirected": {"directed": False},
+}  # fmt: skip
+
+
+def _asked(arguments: argparse.Namespace, share: float = 0) -> Requests:
+    requests = rmat_requests(arguments.scale, share, thread_count())
+    return requests.one_way() if arguments.kind == "undirected" else requests
+
+
+def insert(folder: Path, arguments: argparse.Namespace) -> None:
+    """Unique insertion; the same instance analysed; deletions; bulk load."""
+    warm()
+    requests = _asked(arguments)
+    print(f"kron{arguments.scale}, {arguments.kind}: {len(requests):,} requests")
+    rates = []
+
+    def make() -> Ours:
+        return Ours(**KINDS[arguments.kind])
+
+    for _ in range(arguments.repeat):
+        live = make()
+        rates.append(len(requests) / sum(timed_batches(live, requests, BATCH)) / 1e6)
+    entries = live.num_edges * (1 if arguments.kind == "directed" else 2)
+    rows: list[tuple[object, ...]] = [
+        ("", "measured", "must be", "aim"),
+        ("unique insertion, M/s", max(rates), ">= 8", "20"),
+        ("bytes of an edge", live.nbytes / live.num_edges, "<= 20", "12"),
+        ("  of an entry of a list", live.nbytes / entries, "", ""),
+    ]
+    rows += _algorithms(live, requests, arguments.repeat)
+    for name, found in live.graph.probe_distances().items():
+        rows.append((f"probe distance, {name}", found.average, "< 13", ""))
+        rows.append((f"  worst table ({found.entries:,} entries)", found.worst_average, "< 13", ""))
+    del live
+    bulk = rate_of(make, requests, arguments.repeat, len(requests))
+    rows.append(("bulk load, M/s", bulk, ">= 15", ""))
+    workers = Workers(thread_count())
+    published = rate_of(lambda: Partitioned(DegAware, workers.count, workers), requests, 1)
+    rows.append(("DegAwareRHH as published, out-lists only, M/s", published, "", ""))
+    for share in SHARES:
+        mixed = _asked(arguments, share)
+        rate = rate_of(make, mixed, arguments.repeat)
+        rows.append((f"with {share:.0%} deletions, M/s", rate, ">= 6", ""))
+        del mixed
+    table(rows)
+
+
+def _algorithms(live: Ours, requests: Requests, repeat: int) -> list[tuple[object, ...]]:
+    """BFS and PageRank x 10, live and static in turns; the ratio of the best times."""
+    begin = time.perf_counter()
+    still = ps.from_edges(requests.src, requests.dst, directed=live.graph.directed)
+    built = time.perf_counter() - begin
+    assert still.num_edges == live.num_edges
+    sources = np.unique(requests.src)
+    sources = sources[np.linspace(0, len(sources) - 1, SEARCHES).astype(int)]
+
+    def search(graph: Any) -> list[int]:
+        return [int((ps.bfs(graph, int(s)).values >= 0).sum()) for s in sources]
+
+    def rank(graph: Any) -> list[int]:
+        return [len(ps.pagerank(graph, tol=0, max_iter=10).values)]
+
+    rows: list[tuple[object, ...]] = []
+    for name, function, must, aim in (
+        (f"BFS x {SEARCHES}", search, "<= 2", "1.3"),
+        ("PageRank x 10", rank, "<= 3", "1.5"),
+    ):
+        times: dict[str, list[float]] = {"live": [], "static": []}
+        answers = []
+        for _ in range(max(repeat, 3)):
+            for key, graph in (("live", live.graph), ("static", still)):
+                begin = time.perf_counter()
+                answers.append(function(graph))
+                times[key].append(time.perf_counter() - begin)
+        assert all(answer == answers[0] for answer in answers)
+        best = {key: min(each) for key, each in times.items()}
+        rows.append((f"{name}, of static", best["live"] / best["static"], must, aim))
+        rows += [(f"  {key}, seconds", seconds, "", "") for key, seconds in best.items()]
+    return [*rows, ("  static from the same edges, seconds", built, "", "")]
+
+
+# Durable
+
+
+def durable(folder: Path, arguments: argparse.Namespace) -> None:
+    """Synced before acknowledged, beside SQLite and DuckDB on fewer requests."""
+    warm()
+    requests = rmat_requests(arguments.scale, threads=thread_count())
+    rates = []
+    for _ in range(arguments.repeat):
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            store = Ours(path=Path(place) / "live")
+            rates.append(len(requests) / sum(timed_batches(store, requests, BATCH)) / 1e6)
+            store.close()
+    table([
+        ("", "measured", "must be", "aim"),
+        ("durable insertion, M/s", max(rates), ">= 3", "8"),
+    ])  # fmt: skip
+
+
+# Out of core
+
+
+def capped(folder: Path, arguments: argparse.Namespace) -> None:
+    """Unique insertion into a store larger than the memory of its process."""
+    cap = parse_bytes(arguments.cap, "cap")
+    target = folder / "capped"
+    drop_caches()
+    command = [sys.executable, __file__, "--child", str(target), "--scale", str(arguments.scale)]
+    warm()
+    result = run(command, cap=cap, watch=target)
+    answer: Any = checked(result)
+    size = folder_bytes(target)
+    table([
+        ("", "measured", "must be"),
+        ("unique insertion, M/s", answer["requests"] / answer["seconds"] / 1e6, ">= 0.4"),
+        ("store on disk, of the cap", size / cap, ">= 2.6"),
+        ("the same as lists in memory, of the cap", _live_bytes(answer["num_edges"]) / cap, ""),
+        ("store", format_bytes(size), ""),
+        ("cap", format_bytes(cap), ""),
+        ("most memory with page cache", format_bytes(result.cgroup_peak_bytes or 0), "<= cap"),
+        ("requests", f"{answer['requests']:,}", ""),
+        ("edges", f"{answer['num_edges']:,}", ""),
+        ("seconds", answer["seconds"], ""),
+    ])  # fmt: skip
+    run(["rm", "-rf", str(target)])
+
+
+def _live_bytes(num_edges: int) -> float:
+    """What so many edges take in a graph without a directory, going by a smaller one."""
+    small, store = rmat_requests(18), Ours()
+    store.update(small.src, small.dst)
+    return num_edges * store.nbytes / store.num_edges
+
+
+def _child(path: str, scale: int) -> None:
+    """In the capped process: both directions of half a million edges are a batch, shuffled."""
+    graph = ps.DynamicGraph(path)
+    generator = np.random.default_rng(SEED)
+    requests, seconds = 0, 0.0
+    for chunk in rmat(scale, seed=SEED, chunk_rows=BATCH // 2).chunks(lambda amount: None):
+        order = generator.permutation(2 * len(chunk))
+        src = np.concatenate([chunk.src, chunk.dst])[order]  # type: ignore[list-item]
+        dst = np.concatenate([chunk.dst, chunk.src])[order]  # type: ignore[list-item]
+        begin = time.perf_counter()
+        graph.add_edges(src, dst)
+        seconds += time.perf_counter() - begin
+        requests += len(src)
+        print(f"{requests / 1e6:.0f} M, {requests / seconds / 1e6:.2f} M/s", file=sys.stderr)
+    begin = time.perf_counter()
+    graph.compact()
+    seconds += time.perf_counter() - begin
+    edges = graph.num_edges
+    graph.close()
+    print(json.dumps({"requests": requests, "seconds": seconds, "num_edges": edges}))
+
+
+# Answers that are kept
+
+
+def maintained(folder: Path, arguments: argparse.Namespace) -> None:
+    """Batches of a thousand edges with an answer that follows, against computing it anew."""
+    requests = rmat_requests(arguments.scale, threads=thread_count())
+    source = middle_source(requests)
+    forward = requests.src < requests.dst
+    pairs = np.unique(requests.src[forward] << np.uint64(32) | requests.dst[forward])
+    del requests, forward
+    pairs = np.random.default_rng(1).permutation(pairs)
+    src, dst = pairs >> np.uint64(32), pairs & np.uint64(0xFFFFFFFF)
+    graph = ps.DynamicGraph(directed=False)
+    begin = time.perf_counter()
+    held = CHANGED * CHANGES
+    graph.add_edges(src[held:], dst[held:])
+    print(f"{graph.num_edges:,} edges in {time.perf_counter() - begin:.1f} s", file=sys.stderr)
+    parts = [(src[k : k + CHANGED], dst[k : k + CHANGED]) for k in range(0, held, CHANGED)]
+    rows: list[tuple[object, ...]] = [
+        ("algorithm", "1,000", "ms, median", "slowest", "anew, ms", "times", "must be"),
+    ]
+    for name, kept in kept_algorithms(source).items():
+        followed(graph, name, kept, parts[:2], 1)
+        for row in followed(graph, name, kept, parts, arguments.repeat):
+            times = [1e3 * row[key] for key in ("seconds", "slowest", "recomputed")]
+            rows.append((name, row["changes"], *times, row["times"], ">= 20"))
+    table(rows)
+
+
+# Peers
+
+
+def peers(folder: Path, arguments: argparse.Namespace) -> None:
+    """The same requests into what else is installed."""
+    warm()
+    requests = rmat_requests(arguments.scale, threads=thread_count())
+    expected = len(np.unique(requests.src << np.uint64(32) | requests.dst))
+    ours = rate_of(Ours, requests, arguments.repeat)
+    rows: list[tuple[object, ...]] = [("", "version", "M/s", "of ours")]
+    rows.append(("penstock", ps.__version__, ours, 1.0))
+    workers = Workers(thread_count())
+    published = rate_of(lambda: Partitioned(DegAware, workers.count, workers), requests, 1)
+    rows.append(("DegAwareRHH as published", "", published, published / ours))
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        store = Ours(path=Path(place) / "live")
+        rate = len(requests) / sum(timed_batches(store, requests, BATCH)) / 1e6
+        store.close()
+    rows.append(("penstock, durable", ps.__version__, rate, rate / ours))
+    for name, function in PEERS.items():
+        version = version_of(name)
+        if version is None:
+            rows.append((name, "not installed", "", ""))
+            continue
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            seconds, edges = function(requests, BATCH, Path(place))
+        assert edges == expected, f"{name}: {edges:,} edges, not {expected:,}"
+        rate = len(requests) / seconds / 1e6
+        rows.append((name, version, rate, rate / ours))
+    print(f"kron{arguments.scale}: {len(requests):,} requests, {expected:,} edges")
+    table(rows)
+
+
+WHAT = {
+    "insert": insert, "durable": durable, "capped": capped, "maintained": maintained,
+    "peers": peers,
+}  # fmt: skip
+SCALES = {"insert": 20, "durable": 20, "capped": 24, "maintained": 22, "peers": 16}
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument(
+        "what", nargs="*", choices=[*WHAT, []], help="some of them; all unless given"
+    )
+    parser.add_argument("--scale", type=int, help="2 to this many vertices; each has its own")
+    parser.add_argument("--kind", choices=list(KINDS), default="directed", help="of insert")
+    parser.add_argument("--cap", default="900MiB")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--folder", help="where to work; a temporary folder unless given")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        _child(arguments.child, arguments.scale)
+        return
+    with work_folder(arguments.folder) as folder:
+        for name in arguments.what or WHAT:
+            chosen = argparse.Namespace(**vars(arguments))
+            chosen.scale = arguments.scale or SCALES[name]
+            print(f"\n{name}")
+            WHAT[name](folder, chosen)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,212 @@
+"""A graph that changes, as it is at one moment, for the engine: a graph like any other.
+
+A view is made for each version of the graph. It costs a pass over the vertices, none over edges:
+lists stay where they are, and go to the engine from there (see :mod:`penstock.dynamic.view_lists`).
+It holds as long as nothing is changed; a snapshot holds for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from penstock.dynamic.view_lists import ChangedLists, LiveLists, Side, freeze, make_source
+from penstock.dynamic.view_pages import survey
+from penstock.parallel import ordered_map
+from penstock.radix import sort_pairs
+from penstock.store.catalog import Catalog, IdSpec
+from penstock.store.graph import Graph, MemoryPages
+from penstock.store.layout import Column
+from penstock.store.source import ListArrays
+from penstock.types import U32, U64, Adjacency, Array, Direction, IdKind
+
+
+class IdSource(Protocol):
+    """The user's ids of a graph that changes."""
+
+    @property
+    def kind(self) -> IdKind:
+        """What they are."""
+
+    @property
+    def kept(self) -> dict[Any, Any]:
+        """What others keep with the ids, as long as no vertex is added; then it is another one."""
+
+    def in_order(self) -> tuple[Array, U32 | None]:
+        """The ids ascending, and the vertex number of each (None: they ascend with the numbers).
+        The arrays stay as they are when vertices are added.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What a graph that changes is at one moment."""
+
+    directed: bool
+    #: An undirected edge counts once, though it is in two lists.
+    num_edges: int
+    ids: IdSource
+    #: The stored directions; an undirected graph has "out" only.
+    sides: Mapping[Direction, Side]
+    columns: tuple[Column, ...] = ()
+    weight: str | None = None
+    multigraph: bool = False
+    #: Tells versions apart, of all graphs: a checkpoint is continued on the same one only.
+    tag: int = 0
+
+    @property
+    def num_vertices(self) -> int:
+        """How many vertices there are."""
+        return len(next(iter(self.sides.values())).degrees)
+
+
+def snapshot(version: Version) -> LiveView:
+    """A view that later changes do not touch: what is in memory is copied, a base is shared."""
+    sides = {direction: freeze(side) for direction, side in version.sides.items()}
+    ids = _FrozenIds(version.ids.kind, *version.ids.in_order(), version.ids.kept)
+    return LiveView(replace(version, ids=ids, sides=sides))
+
+
+class LiveView(Graph):
+    """A version of a graph that changes; see the module."""
+
+    def __init__(self, version: Version) -> None:
+        self._ids = version.ids
+        self._sides = version.sides
+        surveys = {
+            direction: survey(side.degrees, side.base, direction)
+            for direction, side in version.sides.items()
+        }
+        base = next(iter(version.sides.values())).base
+        page_bytes = 0 if base is None else base.catalog.page_bytes
+        catalog = Catalog(
+            tag=version.tag,
+            num_vertices=version.num_vertices,
+            num_edges=version.num_edges,
+            directed=version.directed,
+            columns=version.columns,
+            weight=version.weight,
+            vertex_order="given",
+            neighbour_order="none",
+            rules={"duplicates": "keep" if version.multigraph else "last", "self_loops": "keep"},
+            ids=IdSpec(version.ids.kind),
+            order_file=None,
+            layout="banded",
+            page_bytes=page_bytes,
+            bands=() if base is None else base.catalog.bands,
+            p=0,
+            q=0,
+            num_stripes=1 if base is None else base.catalog.num_stripes,
+            directions={direction: found.stats for direction, found in surveys.items()},
+        )
+        pages = {direction: MemoryPages([], page_bytes) for direction in surveys}
+        super().__init__(catalog, dict(pages), self._index_array, None)
+        self.kept_of_ids = version.ids.kept
+        self._page_tables = {direction: found.table for direction, found in surveys.items()}
+        self._sources: dict[Direction, LiveLists | ChangedLists] = {
+            direction: make_source(side, surveys[direction].base_pages)
+            for direction, side in version.sides.items()
+        }
+
+    def _index_array(self, name: str) -> Array:
+        """The degrees; the rest is overridden below."""
+        direction: Direction = "in" if name.startswith("in.") else "out"
+        return self._sides[direction].degrees
+
+    @cached_property
+    def ids(self) -> Array:
+        """The user's ids, ascending."""
+        return self._ids.in_order()[0]
+
+    @cached_property
+    def vid_of_rank(self) -> U32 | None:
+        """The vertex number of each id in ascending order; None if they are 0, 1, 2, ..."""
+        return self._ids.in_order()[1]
+
+    @property
+    def storage(self) -> Graph:
+        """The graph whose files are read, if there is one."""
+        base = self.source(self.directions[0]).base
+        return self if base is None else base
+
+    def source(self, direction: Direction) -> LiveLists | ChangedLists:
+        """Who has the lists of a direction."""
+        return self._sources[self.stored(direction)]
+
+    def iter_adjacency(self, direction: Direction = "out", threads: int = 1) -> Iterator[Adjacency]:
+        """The lists of every page of a direction, in order."""
+        source, table = self.source(direction), self.page_table(direction)
+        base = iter(()) if source.base is None else source.base.iter_adjacency(direction, threads)
+        names = [column.name for column in self.catalog.columns]
+
+        def parts() -> Iterator[tuple[int, list[Adjacency]]]:
+            for page in range(len(table)):
+                yield page, [next(base) for _ in source.base_pages(page)]
+
+        def made(part: tuple[int, list[Adjacency]]) -> Adjacency:
+            row = table[part[0]]
+            first, count, edges = (
+                int(row[name]) for name in ("first_vid", "num_vertices", "num_edges")
+            )
+            columns = tuple(np.empty(edges, column.dtype) for column in self.catalog.columns)
+            out = ListArrays(np.empty(count + 1, np.uint32), np.empty(edges, np.uint32), columns)
+            source.fill(first, count, _joined(part[1], names), range(len(names)), out)
+            degrees = np.diff(out.offsets)
+            return Adjacency(first, degrees, out.neighbours, dict(zip(names, columns, strict=True)))
+
+        return ordered_map(made, parts(), threads)
+
+    def __repr__(self) -> str:
+        kind = "directed" if self.directed else "undirected"
+        return f"<live graph: {self.num_vertices:,} vertices, {self.num_edges:,} {kind} edges>"
+
+
+def _joined(parts: Sequence[Adjacency], names: Sequence[str]) -> ListArrays | None:
+    """The lists of a page, or of one vertex that has several."""
+    if not parts:
+        return None
+    degrees = parts[0].degrees
+    if len(parts) > 1:
+        degrees = np.array([sum(len(part.neighbours) for part in parts)], np.uint32)
+    offsets: U32 = np.zeros(len(degrees) + 1, np.uint32)
+    np.cumsum(degrees, out=offsets[1:])
+    neighbours = np.concatenate([part.neighbours for part in parts])
+    columns = tuple(np.concatenate([part.columns[name] for part in parts]) for name in names)
+    return ListArrays(offsets, neighbours, columns)
+
+
+# Ids
+
+
+@dataclass(frozen=True, slots=True)
+class _FrozenIds:
+    kind: IdKind
+    ids: Array
+    vid_of_rank: U32 | None
+    kept: dict[Any, Any]
+
+    def in_order(self) -> tuple[Array, U32 | None]:
+        """See :class:`IdSource`."""
+        return self.ids, self.vid_of_rank
+
+
+def order_ids(ids: Array) -> tuple[Array, U32 | None]:
+    """Ids by vertex number (int64 of 0 or more, or strings) as :meth:`IdSource.in_order` gives
+    them; what is returned are copies, if it is not in order already.
+    """
+    if ids.dtype == object:
+        order = np.argsort(ids, kind="stable").astype(np.uint32)
+        return ids[order], order
+    if (ids[1:] > ids[:-1]).all():
+        return ids, None
+    keys: U64 = ids.astype(np.uint64)
+    order = np.arange(len(ids), dtype=np.uint32)
+    keys2, order2 = np.empty_like(keys), np.empty_like(order)
+    bits = int(keys.max()).bit_length()
+    if sort_pairs(keys, order, keys2, order2, bits):
+        keys, order = keys2, order2
+    return keys.view(np.int64), order

@@ -1,0 +1,254 @@
+"""The lists of one direction of a graph that changes, as the engine takes them.
+
+``LiveLists`` are lists in memory, which kernels may use where they stand. ``ChangedLists`` are the
+lists of a base with edges added and removed in memory. Both write the lists of consecutive vertices
+into buffers of a stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from penstock.errors import CorruptionError
+from penstock.jit import kernel
+from penstock.store.graph import Graph
+from penstock.store.source import InPlace, ListArrays
+from penstock.types import I64, U8, U32, U64, Array
+
+if TYPE_CHECKING:
+    from penstock.dynamic.merge import MergedSide
+
+
+class Tables(Protocol):
+    """Lists in memory: that of vertex v is ``neighbours[starts[v] : ends[v]]``, in no order;
+    ``columns`` are aligned with it.
+    """
+
+    @property
+    def starts(self) -> U64:
+        """Where each list begins."""
+
+    @property
+    def ends(self) -> U64:
+        """Where each list ends."""
+
+    @property
+    def neighbours(self) -> U32:
+        """The lists."""
+
+    @property
+    def columns(self) -> tuple[Array, ...]:
+        """What edges have besides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One direction of a graph that changes, at one moment."""
+
+    #: How long each list is; and so, how many vertices there are.
+    degrees: U32
+    #: The edges in memory: all that there are, or those that the base has not.
+    added: Tables
+    #: A graph that has the first vertices, and ``removed``: edges of it that are there no more.
+    base: Graph | None = None
+    removed: Tables | None = None
+
+    @classmethod
+    def of(cls, side: MergedSide) -> Side:
+        """That of a base and its changes as they are now."""
+        base = None if side.base is None else side.base.graph
+        return cls(side.degrees(), side.added, base, None if base is None else side.removed)
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenLists:
+    """A copy of lists in memory, one after another."""
+
+    starts: U64
+    ends: U64
+    neighbours: U32
+    columns: tuple[Array, ...] = ()
+
+
+def freeze(side: Side) -> Side:
+    """The same direction with copies of what is in memory, which later changes do not touch."""
+    removed = None if side.removed is None else freeze_lists(side.removed)
+    return Side(side.degrees.copy(), freeze_lists(side.added), side.base, removed)
+
+
+def freeze_lists(lists: Tables) -> FrozenLists:
+    """A copy of lists."""
+    starts, ends = lists.starts, lists.ends
+    offsets: U64 = np.empty(len(starts) + 1, np.uint64)
+    _measure(starts, ends, offsets)
+    total = int(offsets[-1])
+    neighbours: U32 = np.empty(total, np.uint32)
+    _copy(starts, ends, lists.neighbours, offsets, neighbours)
+    columns = []
+    for column in lists.columns:
+        columns.append(np.empty(total, column.dtype))
+        _copy(starts, ends, column, offsets, columns[-1])
+    return FrozenLists(offsets[:-1], offsets[1:], neighbours, tuple(columns))
+
+
+class LiveLists:
+    """Lists that are all in memory, as a :class:`~penstock.store.source.ListSource`."""
+
+    base = None
+
+    def __init__(self, side: Side) -> None:
+        lists, n = side.added, len(side.degrees)
+        assert len(lists.starts) >= n
+        self.in_place = InPlace(
+            lists.starts[:n], lists.ends[:n], lists.neighbours, tuple(lists.columns)
+        )
+
+    def base_pages(self, page: int) -> range:
+        """See :class:`~penstock.store.source.ListSource`."""
+        return range(0)
+
+    def fill(
+        self,
+        first: int,
+        count: int,
+        stored: ListArrays | None,
+        columns: Sequence[int],
+        out: ListArrays,
+    ) -> None:
+        """See :class:`~penstock.store.source.ListSource`."""
+        lists = self.in_place
+        starts, ends = lists.starts[first : first + count], lists.ends[first : first + count]
+        _measure(starts, ends, out.offsets)
+        _copy(starts, ends, lists.neighbours, out.offsets, out.neighbours)
+        for k, column in zip(columns, out.columns, strict=True):
+            _copy(starts, ends, lists.columns[k], out.offsets, column)
+
+
+class ChangedLists:
+    """The lists of a base with some changes, as a :class:`~penstock.store.source.ListSource`.
+    ``base_pages``: for each page of the view that has vertices of the base, where the base's pages
+    of it begin and end.
+    """
+
+    in_place = None
+
+    def __init__(self, side: Side, base_pages: tuple[I64, I64]) -> None:
+        assert side.base is not None
+        assert len(side.added.starts) >= len(side.degrees)
+        self.base = side.base
+        self._added = side.added
+        self._removed = side.removed
+        self._pages = base_pages
+
+    def base_pages(self, page: int) -> range:
+        """See :class:`~penstock.store.source.ListSource`."""
+        begins, ends = self._pages
+        return range(int(begins[page]), int(ends[page])) if page < len(begins) else range(0)
+
+    def fill(
+        self,
+        first: int,
+        count: int,
+        stored: ListArrays | None,
+        columns: Sequence[int],
+        out: ListArrays,
+    ) -> None:
+        """See :class:`~penstock.store.source.ListSource`."""
+        added, some = self._added, slice(first, first + count)
+        starts, ends = added.starts[some], added.ends[some]
+        if stored is None:
+            _measure(starts, ends, out.offsets)
+            _copy(starts, ends, added.neighbours, out.offsets, out.neighbours)
+            for k, column in zip(columns, out.columns, strict=True):
+                _copy(starts, ends, added.columns[k], out.offsets, column)
+            return
+        kept: U8 = np.empty(len(stored.neighbours), np.uint8)
+        removed = added if self._removed is None else self._removed
+        gone = slice(0, 0) if self._removed is None else some
+        _sift(
+            stored.offsets, stored.neighbours, removed.starts[gone], removed.ends[gone],
+            removed.neighbours, starts, ends, kept, out.offsets,
+        )  # fmt: skip
+        if int(out.offsets[count]) > len(out.neighbours):
+            raise CorruptionError(
+                f"{self.base!r}: with what was changed since, the lists of vertices {first:,} to "
+                f"{first + count - 1:,} have {int(out.offsets[count]):,} edges, more than the "
+                f"{len(out.neighbours):,} of any page; the base is not the one that the changes "
+                "were made to: restore it"
+            )
+        whole = (stored.offsets, kept, starts, ends, out.offsets)
+        _merge(stored.neighbours, added.neighbours, out.neighbours, *whole)
+        for k, old, column in zip(columns, stored.columns, out.columns, strict=True):
+            _merge(old, added.columns[k], column, *whole)
+
+
+def make_source(side: Side, base_pages: tuple[I64, I64]) -> LiveLists | ChangedLists:
+    """Who has the lists of a side."""
+    return LiveLists(side) if side.base is None else ChangedLists(side, base_pages)
+
+
+@kernel
+def _measure(starts, ends, offsets):  # type: ignore[no-untyped-def]
+    """Where copies of lists begin, one after another, and where the last one ends."""
+    total, one = np.uint64(0), np.uint64(1)
+    offsets[0] = 0
+    for i in range(np.uint64(len(starts))):
+        total += ends[i] - starts[i]
+        offsets[i + one] = total
+
+
+@kernel
+def _copy(starts, ends, values, offsets, out):  # type: ignore[no-untyped-def]
+    """Copy lists to where :func:`_measure` says."""
+    for i in range(np.uint64(len(starts))):
+        at = np.uint64(offsets[i])
+        for k in range(starts[i], ends[i]):
+            out[at] = values[k]
+            at += np.uint64(1)
+
+
+@kernel
+def _sift(  # type: ignore[no-untyped-def]
+    old_offsets, old, gone_starts, gone_ends, gone, starts, ends, kept, offsets
+):
+    """Say of each entry of the base's lists whether it is kept, which it is unless its vertex has
+    it among those that are ``gone`` (in no order; the last vertices may have none); and where the
+    lists begin that are made of those kept and the new ones.
+    """
+    one, total = np.uint64(1), np.uint64(0)
+    offsets[0] = 0
+    for i in range(np.uint64(len(starts))):
+        begin, end = np.uint64(old_offsets[i]), np.uint64(old_offsets[i + one])
+        count = np.uint64(0)
+        if i < np.uint64(len(gone_starts)):
+            count = gone_ends[i] - gone_starts[i]
+        if count == 0:
+            kept[begin:end] = 1
+            total += end - begin
+        else:
+            out = np.sort(gone[gone_starts[i] : gone_ends[i]])
+            for k in range(begin, end):
+                at = np.searchsorted(out, old[k])
+                kept[k] = at == len(out) or out[at] != old[k]
+                total += np.uint64(kept[k])
+        total += ends[i] - starts[i]
+        offsets[i + one] = total
+
+
+@kernel
+def _merge(old, new, out, old_offsets, kept, starts, ends, offsets):  # type: ignore[no-untyped-def]
+    """What is kept of each old list, and then the new one, to where :func:`_sift` says."""
+    one = np.uint64(1)
+    for i in range(np.uint64(len(starts))):
+        at = np.uint64(offsets[i])
+        for k in range(np.uint64(old_offsets[i]), np.uint64(old_offsets[i + one])):
+            if kept[k]:
+                out[at] = old[k]
+                at += one
+        for k in range(starts[i], ends[i]):
+            out[at] = new[k]
+            at += one

@@ -1,0 +1,40 @@
+"""How many rounds of waiting, as the stores' kernels do it, last how long."""
+
+from __future__ import annotations
+
+from functools import cache
+from time import thread_time
+
+import numpy as np
+
+from penstock.jit import kernel
+
+_MANY = 20_000_000
+
+
+@kernel
+def _wait(x, rounds):  # type: ignore[no-untyped-def]
+    for _ in range(rounds):
+        x ^= x << np.int64(13)
+        x ^= x >> np.int64(7)
+        x ^= x << np.int64(17)
+    return x
+
+
+@cache
+def _round_nanoseconds() -> float:
+    """By the time of this thread alone, and the best of several: others on the machine only make
+    it longer.
+    """
+    _wait(np.int64(1), 1)
+    times = []
+    for _ in range(5):
+        begin = thread_time()
+        _wait(np.int64(88172645463325252), _MANY)
+        times.append(thread_time() - begin)
+    return min(times) * 1e9 / _MANY
+
+
+def rounds_of(nanoseconds: float) -> int:
+    """As many rounds as last so long."""
+    return round(nanoseconds / _round_nanoseconds())

@@ -1,0 +1,104 @@
+"""Where lists come from that are not, or not only, pages; and graphs that change meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
+
+from penstock.errors import OptionError
+from penstock.types import U32, U64, Array
+
+if TYPE_CHECKING:
+    from penstock.store.graph import Graph
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class InPlace(NamedTuple):
+    """Lists in memory, wherever each of them stands: that of vertex v is
+    ``neighbours[starts[v] : ends[v]]``. ``columns`` are all those that edges have, aligned with it.
+    """
+
+    starts: U64
+    ends: U64
+    neighbours: U32
+    columns: tuple[Array, ...]
+
+
+class ListArrays(NamedTuple):
+    """Lists of consecutive vertices, one after another: that of the vertex at place i is
+    ``neighbours[offsets[i] : offsets[i + 1]]``; ``columns`` are aligned with it.
+    """
+
+    offsets: U32
+    neighbours: U32
+    columns: tuple[Array, ...]
+
+
+class ListSource(Protocol):
+    """The lists of one direction, from someone who has them in another form than pages.
+
+    The page table of the direction then says which vertices come together, and how many edges they
+    have. If there is a ``base``, the lists are those of its pages with some changes.
+    """
+
+    @property
+    def in_place(self) -> InPlace | None:
+        """The lists themselves, if all of them are in memory."""
+
+    @property
+    def base(self) -> Graph | None:
+        """The graph whose lists are changed, if there is one."""
+
+    def base_pages(self, page: int) -> range:
+        """The pages of the base that hold the lists of a page; none for vertices that it has
+        not.
+        """
+
+    def fill(
+        self,
+        first: int,
+        count: int,
+        stored: ListArrays | None,
+        columns: Sequence[int],
+        out: ListArrays,
+    ) -> None:
+        """Write the lists of ``count`` vertices from ``first`` on into arrays that are there
+        already; ``columns``: the numbers of the columns that are wanted. ``stored``: what the base
+        has of these lists, if it has any.
+        """
+
+
+@runtime_checkable
+class Changing(Protocol):
+    """A graph that changes: whoever wants to look at it holds it still meanwhile."""
+
+    def reading(self) -> AbstractContextManager[Graph]:
+        """The graph as it is, which stays so until the context is left."""
+
+
+def reading(graph: Graph | Changing) -> AbstractContextManager[Graph]:
+    """A graph that algorithms can run on: itself, unless it changes."""
+    from penstock.store.graph import Graph
+
+    if isinstance(graph, Graph):
+        return nullcontext(graph)
+    if isinstance(graph, Changing):
+        return graph.reading()
+    raise OptionError(
+        f"graph: expected a graph, got {type(graph).__name__}; open one with ps.open(path) or make "
+        "one with ps.from_edges(src, dst)"
+    )
+
+
+def holding_still(function: Function) -> Function:
+    """A function of a graph that takes one that changes, too: it holds it still meanwhile."""
+
+    @wraps(function)
+    def held(graph: Graph | Changing, *args: Any, **kwargs: Any) -> Any:
+        with reading(graph) as still:
+            return function(still, *args, **kwargs)
+
+    return cast("Function", held)
