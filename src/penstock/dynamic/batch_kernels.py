@@ -120,3 +120,15 @@ def sort_part(begin, end, most, pairs, rows, pairs2, rows2):  # type: ignore[no-
         shift += np.uint64(_DIGIT)
         passes += 1
     return passes & 1
+
+
+@kernel
+def longest_run(begin, end, pairs):  # type: ignore[no-untyped-def]
+    """Rows of the source that has most of them."""
+    most = here = 0
+    for i in range(begin, end):
+        if i == begin or pairs[i] >> np.uint64(32) != pairs[i - 1] >> np.uint64(32):
+            here = 0
+        here += 1
+        most = max(most, here)
+    return most

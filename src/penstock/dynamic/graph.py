@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -62,9 +61,9 @@ class DynamicGraph:
         What changes may take before they are merged into the base on the disk, such as ``"1GB"``;
         None: half of what is available.
     read_only
-        Look at a graph that another process may be changing, as it is now; see :meth:`refresh`.
+        Look at a graph that another process may be changing; see :meth:`refresh`.
     threads, threshold
-        Cores to use (None: all), and the length from which a list has an index.
+        Cores to use (None: all); a list this long has an index if few rows ask for it.
     """
 
     def __init__(
@@ -93,6 +92,7 @@ class DynamicGraph:
         self._lock = threading.RLock()
         self._in_order = InLogOrder()
         self._reader: int | None = None
+        self._view: tuple[int, LiveView] | None = None
         self._kept = KeptAnswers()
         self._version = 0
         self._closed = False
@@ -236,7 +236,7 @@ class DynamicGraph:
             raise PenstockError("the graph cannot be changed while this thread is reading it")
 
     def add_vertices(self, ids: Any) -> int:
-        """Have these vertices, with or without edges. Returns how many are new."""
+        """Have these vertices. Returns how many are new."""
         self._settle_ids(ids)
         before = self.num_vertices
         wanted = self._state.ids.check(ids, "ids")
@@ -305,19 +305,24 @@ class DynamicGraph:
             yield from zip(names[src].tolist(), names[dst].tolist(), strict=True)
 
     def to_edges(self) -> tuple[Array, ...]:
-        """All edges as arrays ``(src, dst)`` or ``(src, dst, weight)``; an undirected one once."""
+        """All edges as arrays ``(src, dst)`` or ``(src, dst, weight)``."""
         with self.reading() as still:
             return still.to_edges()
 
     @contextmanager
     def reading(self) -> Iterator[Graph]:
-        """The graph as it is, which stays so until the context is left: changes wait meanwhile."""
+        """The graph as it is; changes wait until the context is left."""
         with self._lock:
             outer, self._reader = self._reader, threading.get_ident()
             try:
-                yield LiveView(self._state.version(self._tag()))
+                yield self._live_view()
             finally:
                 self._reader = outer
+
+    def _live_view(self) -> LiveView:
+        if self._view is None or self._view[0] != self._version:
+            self._view = (self._version, LiveView(self._state.version(self._tag())))
+        return self._view[1]
 
     def snapshot(self) -> Graph:
         """A graph that stays as it is while this one changes. What is in memory is copied."""
@@ -390,10 +395,5 @@ class DynamicGraph:
     def __enter__(self) -> DynamicGraph:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()

@@ -20,6 +20,13 @@ def measure(vertices, starts, ends, offsets):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def lengths(starts, ends, out):  # type: ignore[no-untyped-def]
+    """How long each list is."""
+    for v in range(np.uint64(len(starts))):
+        out[v] = np.uint32(ends[v] - starts[v])
+
+
+@kernel
 def copy_lists(vertices, starts, offsets, neighbours, payload, width, found, found_payload):  # type: ignore[no-untyped-def]
     """Copy lists to where :func:`measure` says."""
     last = len(vertices) - 1

@@ -22,20 +22,21 @@ from penstock.dynamic import batch_kernels
 from penstock.dynamic import list_kernels as kernels
 from penstock.dynamic import list_reading as reading
 from penstock.dynamic.changes import Gathered
+from penstock.dynamic.list_runs import FACTS
 from penstock.dynamic.list_sizes import CLASSES, MOST_DISTANCE, PARTS
 from penstock.dynamic.region import Region
 from penstock.dynamic.robin_hood import ProbeDistances
 from penstock.errors import BudgetError
 from penstock.parallel import Workers
 from penstock.store.layout import Column
-from penstock.types import I64, U8, U32, U64, Array
+from penstock.types import I64, NO_VERTEX, U8, U32, U64, Array
 
 #: Lists longer than this have an index.
-THRESHOLD = 24
+THRESHOLD = 128
 #: Place 0 is that of lists that are empty.
 FIRST_PLACE = 4
 #: A pool is laid out anew when it takes so many times what its chunks take, and ROOM besides.
-MOST_WASTE = 1.4
+MOST_WASTE = 1.35
 ROOM = 1 << 18
 #: Rows of a range that one worker puts in order at a time.
 RANGE_ROWS = 1 << 17
@@ -68,7 +69,6 @@ class DegreeAwareLists:
             for name, dtype in (
                 ("starts", np.uint64), ("ends", np.uint64), ("sizes", np.uint8),
                 ("index_at", np.uint64), ("indexes", np.uint8), ("dead", np.uint32),
-                ("twice", np.uint8),
             )
         }  # fmt: skip
         self._width = self._record.itemsize if columns else 0
@@ -211,9 +211,15 @@ class DegreeAwareLists:
             begin, end = int(cuts[part]), int(cuts[part + 1])
             side = batch_kernels.sort_part(begin, end, most, pairs, order, pairs2, order2)
             mine = (pairs2, order2) if side else (pairs, order)
+            # Four slots for each row of the longest run, in a power of two.
+            room = 1 << max(
+                4, (4 * int(batch_kernels.longest_run(begin, end, mine[0])) - 1).bit_length()
+            )
+            keys = np.full(room, NO_VERTEX, np.uint32)
+            facts = np.empty((room, FACTS), np.uint32)
             kernels.apply_rows(
                 part, begin, end, *mine, adds, values, self.threshold, self._width,
-                self.multigraph, looking, out, places, tallies[part], *arrays,
+                self.multigraph, looking, out, places, tallies[part], keys, facts, *arrays,
             )  # fmt: skip
 
         self._workers.run(work, [p for p in range(PARTS) if cuts[p] < cuts[p + 1]])
@@ -284,7 +290,9 @@ class DegreeAwareLists:
 
     def degrees(self) -> U32:
         """How long each list is."""
-        return (self.ends - self.starts).astype(np.uint32)
+        found: U32 = np.empty(self.num_vertices, np.uint32)
+        reading.lengths(self.starts, self.ends, found)
+        return found
 
     def gather(self, vertices: U32) -> Gathered:
         """Copies of the lists of some vertices, in the order given."""

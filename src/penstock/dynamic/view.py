@@ -16,13 +16,17 @@ import numpy as np
 
 from penstock.dynamic.view_lists import ChangedLists, LiveLists, Side, freeze, make_source
 from penstock.dynamic.view_pages import survey
+from penstock.jit import kernel
 from penstock.parallel import ordered_map
 from penstock.radix import sort_pairs
 from penstock.store.catalog import Catalog, IdSpec
 from penstock.store.graph import Graph, MemoryPages
 from penstock.store.layout import Column
 from penstock.store.source import ListArrays
-from penstock.types import U32, U64, Adjacency, Array, Direction, IdKind
+from penstock.types import NO_VERTEX, U32, U64, Adjacency, Array, Direction, IdKind
+
+#: Ids up to so many times their number are put in order without sorting.
+_DENSE = 4
 
 
 class IdSource(Protocol):
@@ -203,10 +207,29 @@ def order_ids(ids: Array) -> tuple[Array, U32 | None]:
         return ids[order], order
     if (ids[1:] > ids[:-1]).all():
         return ids, None
+    most = int(ids.max())
+    if most < _DENSE * len(ids):
+        order, places = np.empty(len(ids), np.uint32), np.full(most + 1, NO_VERTEX, np.uint32)
+        ascending = np.empty_like(ids)
+        _order_dense(ids, places, ascending, order)
+        return ascending, order
     keys: U64 = ids.astype(np.uint64)
     order = np.arange(len(ids), dtype=np.uint32)
     keys2, order2 = np.empty_like(keys), np.empty_like(order)
-    bits = int(keys.max()).bit_length()
+    bits = most.bit_length()
     if sort_pairs(keys, order, keys2, order2, bits):
         keys, order = keys2, order2
     return keys.view(np.int64), order
+
+
+@kernel
+def _order_dense(ids, places, ascending, order):  # type: ignore[no-untyped-def]
+    """Put ids in order by having a place for each number up to the largest."""
+    for v in range(len(ids)):
+        places[ids[v]] = v
+    to = 0
+    for k in range(len(places)):
+        if places[k] != NO_VERTEX:
+            ascending[to] = k
+            order[to] = places[k]
+            to += 1

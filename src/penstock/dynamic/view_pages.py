@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from penstock.dynamic.base_pages import list_groups
-from penstock.jit import kernel
+from penstock.jit import count_ones, kernel
 from penstock.store.catalog import DirectionStats
 from penstock.store.graph import Graph
 from penstock.store.layout import PAGE_TABLE_DTYPE
 from penstock.store.page import SMALL
-from penstock.types import I64, U8, U32, Array, Direction
+from penstock.types import I64, U32, Array, Direction
 
 #: Edges of a page, about; a list that has more is a page of its own.
 PAGE_EDGES = 1 << 17
@@ -36,10 +36,9 @@ def survey(degrees: U32, base: Graph | None, direction: Direction) -> Survey:
     begins, groups = _base_begins(base, direction)
     known = 0 if base is None else base.num_vertices
     rows: I64 = np.empty((len(begins) + len(degrees) - known + 1, 2), np.int64)
-    histogram: I64 = np.zeros((2, 33), np.int64)
-    pages, most = _cut(
-        degrees, np.append(begins, known), PAGE_EDGES, PAGE_VERTICES, _BITS, rows, histogram
-    )
+    histogram: I64 = np.zeros((4, 33), np.int64)
+    begins = np.append(begins, known)
+    pages, most = _cut(degrees, begins, PAGE_EDGES, PAGE_VERTICES, rows, histogram)
     firsts, edges = rows[: pages + 1].T
     table: Array = np.zeros(pages, PAGE_TABLE_DTYPE)
     table["first_vid"] = firsts[:-1]
@@ -66,12 +65,8 @@ def _base_begins(base: Graph | None, direction: Direction) -> tuple[I64, tuple[I
     return table["first_vid"][begins].astype(np.int64), (begins, ends)
 
 
-#: The bits of small degrees.
-_BITS: U8 = np.array([degree.bit_length() for degree in range(256)], np.uint8)
-
-
 @kernel
-def _cut(degrees, begins, most_edges, most_vertices, bits, rows, histogram):  # type: ignore[no-untyped-def]
+def _cut(degrees, begins, most_edges, most_vertices, rows, histogram):  # type: ignore[no-untyped-def]
     """Where pages begin and how many edges are before them, with a last row for the end: at all but
     the last of ``begins``, and from that on where they are full. Counts vertices by the bits of
     their degrees, in any row of the histogram. Returns how many pages there are, and the largest
@@ -92,10 +87,13 @@ def _cut(degrees, begins, most_edges, most_vertices, bits, rows, histogram):  # 
             pages += 1
         total += np.int64(degree)
         most = max(most, degree)
-        high, size = degree, 0
-        while high >= np.uint32(256):
-            high >>= np.uint32(8)
-            size += 8
-        histogram[v & 1, size + bits[high]] += 1
+        # All bits from the highest one down: as many as the degree has.
+        spread = np.uint64(degree)
+        spread |= spread >> np.uint64(1)
+        spread |= spread >> np.uint64(2)
+        spread |= spread >> np.uint64(4)
+        spread |= spread >> np.uint64(8)
+        spread |= spread >> np.uint64(16)
+        histogram[v & 3, count_ones(spread)] += 1
     rows[pages, 0], rows[pages, 1] = len(degrees), total
     return pages, most

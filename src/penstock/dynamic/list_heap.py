@@ -1,0 +1,95 @@
+"""Chunks of the pools that degree-aware lists are in; ``list_sizes`` says what they are.
+
+Kernels in other files are compiled with these functions in them, and Numba's cache does not see a
+change here: touch ``list_kernels.py`` after one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.dynamic.list_sizes import CLASSES, EXTENT, SIZES, SPLIT_CLASSES
+from penstock.jit import atomic_add, borrowing
+
+
+@borrowing
+def _pop(part, c, words, heads):  # type: ignore[no-untyped-def]
+    """A free chunk of a class that has some."""
+    at = heads[part, c] - np.uint64(1)
+    high = np.uint64(words[at + np.uint64(1)]) << np.uint64(32)
+    heads[part, c] = np.uint64(words[at]) | high
+    return at
+
+
+@borrowing
+def free(part, c, at, words, heads):  # type: ignore[no-untyped-def]
+    """Keep a chunk for the next list of its size."""
+    head = heads[part, c]
+    words[at] = np.uint32(head & np.uint64(0xFFFFFFFF))
+    words[at + np.uint64(1)] = np.uint32(head >> np.uint64(32))
+    heads[part, c] = at + np.uint64(1)
+
+
+@borrowing
+def take(part, c, sizes, words, heads, extents, tops, which):  # type: ignore[no-untyped-def]
+    """A chunk of the pool that ``words`` are of (``which``: 0 neighbours, 1 slots). If there is no
+    free one of its size, the beginning of a larger one, the rest of which is free again.
+    """
+    size = sizes[c]
+    for k in range(c, min(c + SPLIT_CLASSES, CLASSES)):
+        if heads[part, k] != np.uint64(0):
+            at = _pop(part, k, words, heads)
+            rest = sizes[k] - size
+            while k > 0:
+                if sizes[k] <= rest:
+                    rest -= sizes[k]
+                    free(part, k, at + size + rest, words, heads)
+                else:
+                    k -= 1
+            return at
+    if size > EXTENT:
+        return np.uint64(atomic_add(tops, which, np.uint64(size)))
+    begin, end = 2 * which, 2 * which + 1
+    if extents[part, begin] + size > extents[part, end]:
+        at = np.uint64(atomic_add(tops, which, EXTENT))
+        if at != extents[part, end]:
+            extents[part, begin] = at
+        extents[part, end] = at + EXTENT
+    at = extents[part, begin]
+    extents[part, begin] = at + size
+    return at
+
+
+@borrowing
+def move_list(  # type: ignore[no-untyped-def]
+    part, u, room, width, starts, ends, sizes, neighbours, payload, heads, extents, tops
+):  # fmt: skip
+    """Move a list to a chunk with room for so many entries."""
+    c = 1
+    while SIZES[c] < np.uint64(room):
+        c += 1
+    at = take(part, c, SIZES, neighbours, heads, extents, tops, 0)
+    start, count = starts[u], ends[u] - starts[u]
+    for k in range(count):
+        neighbours[at + k] = neighbours[start + k]
+    for k in range(count * width):
+        payload[at * width + k] = payload[start * width + k]
+    if sizes[u] != 0:
+        free(part, sizes[u], start, neighbours, heads)
+    starts[u] = at
+    ends[u] = at + count
+    sizes[u] = c
+
+
+@borrowing
+def come_first(start, place, width, neighbours, payload):  # type: ignore[no-untyped-def]
+    """Let an entry change places with the first of its list, if its number is smaller. Vertices of
+    high degree tend to come early and have small numbers: a search bottom-up finds them first.
+    """
+    here = start + place
+    if neighbours[here] >= neighbours[start]:
+        return
+    neighbours[here], neighbours[start] = neighbours[start], neighbours[here]
+    for b in range(width):
+        one, other = here * width + b, start * width + b
+        payload[one], payload[other] = payload[other], payload[one]
