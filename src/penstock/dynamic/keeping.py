@@ -40,8 +40,8 @@ class KeptAnswers:
                 del self._made[name]
                 error.add_note(f"the batch is in the graph; {name} is maintained no longer")
                 failures.append(error)
-        for error in failures[:1]:
-            raise error
+        if failures:
+            raise failures[0]
 
     def find(self, name: str) -> Maintained:
         """One of them."""

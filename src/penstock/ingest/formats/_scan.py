@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.jit import borrowing_kernel, spliced
 from penstock.ingest.formats._tables import GREATEST_POWER, LEAST_POWER, Out, Rules
+from penstock.jit import borrowing_kernel, spliced
 from penstock.types import U8, U64, Array
 
 #: What is done with a column; a value column j has the role VALUE + j.
