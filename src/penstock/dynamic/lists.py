@@ -1,12 +1,14 @@
 """Degree-aware lists: one direction of a graph that changes, in memory.
 
-A short list is nothing but its neighbours, side by side, and is searched from its beginning. A list
-longer than a threshold has an index besides: a Robin Hood table of places in the list. It is made
-when the list is first searched at that length, and dropped when the list has shrunk to half the
-threshold, so that a list at the border does not go back and forth.
+A list is nothing but its neighbours, side by side. It is searched from its beginning, many entries
+at a time, as long as it is not too long for the rows that ask for it. A list that few rows ask for,
+and that is longer than a threshold for each of them, gets an index besides: a Robin Hood table of
+places in the list. That is dropped when the list has shrunk to half the threshold, so that a list
+at the border does not go back and forth.
 
 So the neighbours of a vertex are an array in one piece, whatever its degree: ``neighbours[starts[v]
-: ends[v]]``, in no order. Algorithms go over them as they are.
+: ends[v]]``, in no order but that the first tends to have the smallest number. Algorithms go over
+them as they are.
 """
 
 from __future__ import annotations
@@ -31,8 +33,8 @@ from penstock.parallel import Workers
 from penstock.store.layout import Column
 from penstock.types import I64, NO_VERTEX, U8, U32, U64, Array
 
-#: Lists longer than this have an index.
-THRESHOLD = 128
+#: A list that is longer than this for each row that asks for it gets an index.
+THRESHOLD = 512
 #: Place 0 is that of lists that are empty.
 FIRST_PLACE = 4
 #: A pool is laid out anew when it takes so many times what its chunks take, and ROOM besides.
