@@ -252,12 +252,12 @@ def maintained(folder: Path, arguments: argparse.Namespace) -> None:
     print(f"{graph.num_edges:,} edges in {time.perf_counter() - begin:.1f} s", file=sys.stderr)
     parts = [(src[k : k + CHANGED], dst[k : k + CHANGED]) for k in range(0, held, CHANGED)]
     rows: list[tuple[object, ...]] = [
-        ("algorithm", "1,000", "ms, median", "slowest", "anew, ms", "times", "must be"),
+        ("algorithm", "1,000", "batch, ms", "of it", "slowest", "anew", "times", "must be"),
     ]
     for name, kept in kept_algorithms(source).items():
         followed(graph, name, kept, parts[:2], 1)
         for row in followed(graph, name, kept, parts, arguments.repeat):
-            times = [1e3 * row[key] for key in ("seconds", "slowest", "recomputed")]
+            times = [1e3 * row[key] for key in ("seconds", "follows", "slowest", "recomputed")]
             rows.append((name, row["changes"], *times, row["times"], ">= 20"))
     table(rows)
 

@@ -72,42 +72,17 @@ def _find(begin, end, keys, marks, slots, values, out):  # type: ignore[no-untyp
     return missing
 
 
-@inlined
-def _place(key, value, marks, slots, values):  # type: ignore[no-untyped-def]
-    """Put in an entry whose key is not there. Returns 1 if a tombstone made room, 0 if an unused
-    slot did, -1 if the table must grow first: then one entry, perhaps another, is not in it.
-    """
-    mask = np.uint64(len(marks) - 1)
-    one = np.uint64(1)
-    at = (_mixed(key) >> np.uint64(20)) & mask
-    distance = np.uint8(1)
-    while True:
-        mark = marks[at]
-        here = mark & _DISTANCE
-        if mark == 0 or (mark >= _TOMB and here <= distance):
-            marks[at] = distance
-            slots[at] = key
-            values[at] = value
-            return 1 if mark >= _TOMB else 0
-        if here < distance:
-            marks[at] = distance
-            slots[at], key = key, slots[at]
-            values[at], value = value, values[at]
-            distance = here
-        at = (at + one) & mask
-        distance += np.uint8(1)
-        if distance > np.uint8(MOST_DISTANCE):
-            return -1
-
-
 @kernel
-def _rehash(marks, slots, values, new_marks, new_slots, new_values):  # type: ignore[no-untyped-def]
+def _rehash(marks, slots, values, new_marks, new_slots, new_values, state):  # type: ignore[no-untyped-def]
     """Put all entries into another table; False if one of them is too far from home."""
+    mask = np.uint64(len(new_marks) - 1)
     for at in range(np.uint64(len(marks))):
         mark = marks[at]
         if mark == 0 or mark >= _TOMB:
             continue
-        if _place(slots[at], values[at], new_marks, new_slots, new_values) < 0:
+        home = (_mixed(slots[at]) >> np.uint64(20)) & mask
+        key, value = slots[at], values[at]
+        if _carry(key, value, home, np.uint8(1), new_marks, new_slots, new_values, state) < 0:
             return False
     return True
 
@@ -159,7 +134,10 @@ def _insert(keys, wanted, most, marks, slots, values, first, new_keys, out, stat
 
 @inlined
 def _carry(key, value, at, distance, marks, slots, values, state):  # type: ignore[no-untyped-def]
-    """:func:`_place` from where a search ended; the entry that finds no place is kept aside."""
+    """Put in an entry whose key is not there, from where a search for it ended. Returns 1 if a
+    tombstone made room, 0 if an unused slot did, -1 if the table must grow first: then one entry,
+    perhaps another, is kept aside in ``state``.
+    """
     mask = np.uint64(len(marks) - 1)
     one = np.uint64(1)
     while True:
@@ -305,7 +283,7 @@ class RobinHoodTable:
         old = self._marks, self._keys, self._values
         while True:
             self._take(slots)
-            fits = _rehash(*old, self._marks, self._keys, self._values)
+            fits = _rehash(*old, self._marks, self._keys, self._values, np.zeros(6, np.int64))
             if fits:
                 break
             slots *= 2

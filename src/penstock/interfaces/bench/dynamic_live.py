@@ -156,19 +156,24 @@ def maintained(bench: Dynamic) -> list[Row]:
 def followed(
     graph: Any, name: str, kept: Kept, parts: list[tuple[Array, Array]], repeat: int
 ) -> list[Row]:
-    """Add parts that are not there, one after another, and delete them again; the seconds of a
-    batch in the middle, and of computing anew.
+    """Add parts that are not there, one after another, and delete them again; the seconds in the
+    middle that a batch takes and that the answer takes to follow, and those of computing it anew,
+    which the batch has to be applied for, too.
     """
     options, again = kept
-    graph.maintain(name, **options)
+    made = graph.maintain(name, **options)
     rows: list[Row] = []
     for kind, change in (("inserts", graph.add_edges), ("deletes", graph.delete_edges)):
-        seconds = [_spent(change, *part) for part in parts]
+        seconds, follows = [], []
+        for part in parts:
+            seconds.append(_spent(change, *part))
+            follows.append(made.facts["seconds"])
         anew = min(_spent(again, graph) for _ in range(repeat))
-        middle = sorted(seconds)[len(seconds) // 2]
+        middle, following = (sorted(each)[len(parts) // 2] for each in (seconds, follows))
         rows.append({
             "algorithm": name, "changes": kind, "edges": len(parts[0][0]), "seconds": middle,
-            "slowest": max(seconds), "recomputed": anew, "times": anew / middle,
+            "follows": following, "slowest": max(follows), "recomputed": anew,
+            "times": anew / following,
         })  # fmt: skip
     graph.forget(name)
     return rows
