@@ -123,7 +123,9 @@ def test_accumulators_are_summed_to_what_they_hold(name, memory):
     for begin, end in ((first, first + 30), (first + 30, first + 40)):
         ends = np.array([begin, end], np.uint64)
         parts.append(
-            case.piece(3, 4, page=begin)._replace(block=case.block._replace(first=3, offsets=ends))
+            case.piece(3, 4, page=begin)._replace(
+                block=case.block._replace(first=3, offsets=ends, ends=ends[1:])
+            )
         )
     for part in parts:
         case.reference.accumulate(
@@ -145,7 +147,9 @@ def test_only_some_vertices_are_gathered_from():
         held = tuple(array[low:high] for array in case.gathered)
         offsets = np.r_[0, np.cumsum(np.minimum(LENGTHS, 2))].astype(np.uint32)
         inside = np.random.default_rng(low).integers(0, high - low, offsets[-1]).astype(np.uint32)
-        piece = case.piece()._replace(block=case.block._replace(offsets=offsets, neighbours=inside))
+        piece = case.piece()._replace(
+            block=case.block._replace(offsets=offsets, ends=offsets[1:], neighbours=inside)
+        )
         device.hold(low, held, None)
         assert device.held_bytes == 4 * (high - low)
         case.reference.accumulate(piece.block, 0, 6, 0, 0, low, held, local, theirs, case.params)

@@ -20,6 +20,7 @@ from replay_making import (
 )  # fmt: skip
 from scipy import sparse
 
+import penstock as ps
 from penstock.dynamic.maintained import make
 from penstock.errors import OptionError
 
@@ -207,3 +208,18 @@ def test_replay_ends_in_the_known_ranks():
     assert differ < 1e-2
     assert differ < np.abs(expected - power_method(counts, 0.85)).sum() + 1e-6
     live.close()
+
+
+def test_even_part_and_pushes_do_not_undo_each_other():
+    """A graph on which solving the even part used to put back what pushes had taken away."""
+    targets = {
+        0: [23, 31, 28, 31, 1, 10, 23, 33, 34, 15, 35, 21], 17: [32, 2, 2, 24], 23: [4],
+        38: [38, 25], 11: [23, 14, 34], 15: [22], 20: [20], 16: [9], 1: [15, 10], 6: [5], 13: [9],
+        9: [14], 21: [0, 4], 33: [23, 26], 12: [7], 4: [31], 32: [25],
+    }  # fmt: skip
+    graph = ps.DynamicGraph(multigraph=True, reverse=True)
+    for source, some in targets.items():
+        graph.add_edges([source] * len(some), some)
+    made = graph.maintain("pagerank")
+    exact = ps.pagerank(graph, tol=0, max_iter=300, dtype="float64").values
+    assert np.abs(graph.answer("pagerank")[1] - exact).sum() <= made.facts["error"] <= 1e-4

@@ -13,6 +13,8 @@ from penstock.errors import InputError, OptionError
 from penstock.store.layout import Column
 from penstock.types import I64, U8, Array, IdKind
 
+#: Rows that a batch may have: both directions of them are counted in 32 bits.
+MOST_ROWS = (1 << 31) - 1
 #: Kinds of records in the log.
 EDGES, VERTICES = 1, 2
 
@@ -54,6 +56,8 @@ def check_edges(
     """A batch of what a user gave, or an error that says what is wrong with it."""
     checked = (ids.check(src, "src"), ids.check(dst, "dst"))
     rows = len(checked[0])
+    if rows > MOST_ROWS:
+        raise InputError(f"src: has {rows:,} rows; give {MOST_ROWS:,} at a time at most")
     if len(checked[1]) != rows:
         raise InputError(
             f"dst: has {len(checked[1]):,} rows and src {rows:,}; give as many targets as sources"
@@ -61,7 +65,9 @@ def check_edges(
     ops: U8 | None = None
     if adds is not None:
         given: Array = np.asarray(adds)
-        if given.shape != (rows,) or given.dtype.kind not in "bu":
+        if given.shape == ():
+            given = np.broadcast_to(given, rows)
+        if given.shape != (rows,) or given.dtype.kind not in "biu":
             raise InputError(
                 f"adds: expected {rows:,} truth values, got {given.dtype} of shape {given.shape}"
             )
@@ -108,7 +114,14 @@ def check_values(values: Any, column: Column, rows: int, what: str) -> Array:
                 f"{name}: is {column.dtype}, got {low if low < limits.min else high}, which it "
                 "cannot hold"
             )
-    return np.ascontiguousarray(array, column.dtype)
+    with np.errstate(over="ignore"):
+        kept = np.ascontiguousarray(array, column.dtype)
+    lost = np.isinf(kept) & ~np.isinf(array) if column.dtype.kind == "f" else np.zeros(0, bool)
+    if lost.any():
+        raise InputError(
+            f"{name}: is {column.dtype}, got {array[int(np.argmax(lost))]}, which it cannot hold"
+        )
+    return kept
 
 
 # The log

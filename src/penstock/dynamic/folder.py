@@ -163,7 +163,7 @@ class LiveFolder:
 
     def resume_log(self, recovery: Recovery, *, sync: SyncPolicy = "batch") -> Log:
         """Go on with the log, which has been read to its end."""
-        self._check_writable()
+        self.check_writable()
         return Log.resume(recovery, self.catalog.log_tag, sync=sync, disk=self._disk)
 
     def vertex_column(self, index: int) -> Array:
@@ -202,7 +202,7 @@ class LiveFolder:
         """The log of the next generation; ``sequence`` is that of the last batch that is in the
         next base.
         """
-        self._check_writable()
+        self.check_writable()
         path = self.path / f"log.{self.catalog.generation + 1}"
         try:
             self._disk.remove(path)
@@ -212,7 +212,7 @@ class LiveFolder:
 
     def save_vertex_column(self, index: int, values: Array) -> dict[str, FileRecord]:
         """Write a vertex column of the next generation; returns its entry of ``files``."""
-        self._check_writable()
+        self.check_writable()
         name = f"vertex.{index}.{self.catalog.generation + 1}.npy"
         dtype = self.catalog.schema.vertex_columns[index].dtype
         return {name: write_array(self._disk, self.path / name, values, dtype)}
@@ -230,7 +230,7 @@ class LiveFolder:
 
         If this raises, the generation before is still the graph, unless the message says otherwise.
         """
-        self._check_writable()
+        self.check_writable()
         log.flush()
         schema = self.catalog.schema
         self._write_catalog(
@@ -249,7 +249,7 @@ class LiveFolder:
         """Remove files of other generations that no reader holds, and of compactions that did not
         come to their end. Files that are not a graph's are left alone.
         """
-        self._check_writable()
+        self.check_writable()
         current = -1 if everything else self.catalog.generation
         found: dict[int, list[str]] = {}
         for name in os.listdir(self.path):
@@ -281,7 +281,8 @@ class LiveFolder:
 
     # Inside
 
-    def _check_writable(self) -> None:
+    def check_writable(self) -> None:
+        """Raise if this is not the open directory of the one writer."""
         if self.read_only or self._hold.closed:
             state = "closed" if self._hold.closed else "open for reading only"
             raise PenstockError(f"{self.path}: the live graph is {state}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from penstock.dynamic import reading
 from penstock.dynamic.batches import Batch, VertexBatch, check_edges, check_values
 from penstock.dynamic.keeping import KeptAnswers
 from penstock.dynamic.log import SyncPolicy
+from penstock.dynamic.looking import Looking
 from penstock.dynamic.maintained.protocol import Maintained
 from penstock.dynamic.robin_hood import ProbeDistances
 from penstock.dynamic.schema import make_schema
@@ -23,13 +25,13 @@ from penstock.dynamic.state import State
 from penstock.dynamic.storage import Storage
 from penstock.dynamic.turns import InLogOrder, uninterrupted
 from penstock.dynamic.view import LiveView, snapshot
-from penstock.errors import PenstockError
+from penstock.errors import OptionError, PenstockError
 from penstock.progress import Progress
 from penstock.store.graph import Graph
 from penstock.types import Array, IdKind
 
 
-class DynamicGraph:
+class DynamicGraph(Looking):
     """A graph whose edges come and go.
 
     Algorithms take it like a graph, and hold changes back until they are done; :meth:`snapshot`
@@ -113,13 +115,14 @@ class DynamicGraph:
         """
         return cls(path, _base=graph, **options)
 
-    # What it is
-
     @property
     def _state(self) -> State:
+        self._check_open()
+        return self._storage.state
+
+    def _check_open(self) -> None:
         if self._closed:
             raise PenstockError("the graph is closed; open it again")
-        return self._storage.state
 
     @property
     def path(self) -> Path | None:
@@ -182,9 +185,7 @@ class DynamicGraph:
         return self._edges(src, dst, None, properties)[0]
 
     def delete_edges(self, src: Any, dst: Any) -> int:
-        """Delete edges; all there are between two vertices. Returns how many went: what is not
-        there is passed over. Vertices stay.
-        """
+        """Delete edges; all there are between two vertices. Returns how many went."""
         return self._edges(src, dst, False, None)[1]
 
     def update_edges(
@@ -198,32 +199,46 @@ class DynamicGraph:
     def _edges(
         self, src: Any, dst: Any, adds: Any, properties: Mapping[str, Any] | None
     ) -> tuple[int, int]:
-        self._settle_ids(src)
         state = self._state
-        ops = None if adds is None else np.broadcast_to(np.asarray(adds), np.shape(src))
-        batch = check_edges(state.ids, src, dst, ops, properties, state.schema.columns)
-        return self._take(batch) if len(batch) else (0, 0)
-
-    def _settle_ids(self, given: Any) -> None:
-        """The first ids say what ids are."""
         with self._lock:
-            if self._state.id_kind is None and len(given):
-                first = next(iter(given))
-                is_name = isinstance(first, str) or hasattr(given, "to_pylist")
-                self._state.set_id_kind("string" if is_name else "int")
+            ids = state.ids_for(src)
+            batch = check_edges(ids, src, dst, adds, properties, state.schema.columns)
+            if len(batch):
+                state.set_id_kind(ids.kind)
+        mixed = batch.adds is not None and 0 < int(batch.adds.sum()) < len(batch)
+        if mixed and self._kept and self.multigraph:
+            raise OptionError(
+                "update_edges: a multigraph that maintains algorithms takes edges to add and edges "
+                "to delete in two calls"
+            )
+        return self._take(batch) if len(batch) else (0, 0)
 
     def _take(self, batch: Batch) -> tuple[int, int]:
         """Log a batch, and let it take effect. All of it, or an error and nothing of it."""
+
+        def log() -> int:
+            self._check_open()
+            return self._storage.log(batch)
 
         def work() -> tuple[int, int]:
             with self._lock:
                 return self._effect(batch)
 
         self._check_not_reading()
-        found = uninterrupted(lambda: self._in_order.run(lambda: self._storage.log(batch), work))
+        found = uninterrupted(lambda: self._in_order.run(log, work))
         if self._storage.is_full():
-            self.compact()
+            self._merge_if_full()
         return found
+
+    def _merge_if_full(self) -> None:
+        with self._in_order.alone(), self._lock:
+            self._view = None
+            try:
+                if self._storage.is_full():
+                    self._storage.compact()
+            except PenstockError as error:
+                # The batch is in, whatever becomes of this; the next one tries again.
+                warnings.warn(f"changes could not be merged: {error}", stacklevel=4)
 
     def _effect(self, batch: Batch) -> tuple[int, int]:
         effect = self._storage.apply(batch, telling=bool(self._kept))
@@ -235,19 +250,25 @@ class DynamicGraph:
         if self._reader == threading.get_ident():
             raise PenstockError("the graph cannot be changed while this thread is reading it")
 
+    def _checked_ids(self, given: Any) -> Array:
+        with self._lock:
+            ids = self._state.ids_for(given)
+            found = ids.check(given, "ids")
+            if len(found):
+                self._state.set_id_kind(ids.kind)
+            return found
+
     def add_vertices(self, ids: Any) -> int:
         """Have these vertices. Returns how many are new."""
-        self._settle_ids(ids)
         before = self.num_vertices
-        wanted = self._state.ids.check(ids, "ids")
+        wanted = self._checked_ids(ids)
         if len(wanted):
             self._take(VertexBatch(wanted, -1, np.empty(0, np.uint8)))
         return self.num_vertices - before
 
     def set_vertex_property(self, name: str, ids: Any, values: Any) -> None:
         """Set a property of some vertices; those that are not there are added."""
-        self._settle_ids(ids)
-        wanted = self._state.ids.check(ids, "ids")
+        wanted = self._checked_ids(ids)
         index = reading.vertex_column(self._state.schema, name)
         column = self._state.schema.vertex_columns[index]
         self._take(VertexBatch(wanted, index, check_values(values, column, len(wanted), "vertex")))
@@ -268,35 +289,6 @@ class DynamicGraph:
 
     # Looking
 
-    def has_edges(self, src: Any, dst: Any) -> Array:
-        """Whether there is an edge from each source to its target."""
-        with self._lock:
-            return reading.has_edges(self._state, src, dst)
-
-    def degree(self, vertices: Any, direction: str = "out") -> Any:
-        """The number of edges out of a vertex, or of each of several; "in": into it."""
-        with self._lock:
-            return reading.degree(self._state, vertices, direction)
-
-    def neighbors(self, vertex: Any, direction: str = "out") -> Array:
-        """The ids that a vertex has edges to."""
-        return self.edges(vertex, direction)[0]
-
-    def edges(self, vertex: Any, direction: str = "out") -> tuple[Array, dict[str, Array]]:
-        """The ids that a vertex has edges to, and the properties of these edges."""
-        with self._lock:
-            return reading.edges(self._state, vertex, direction)
-
-    def edge_property(self, name: str, src: Any, dst: Any) -> Array:
-        """A property of edges; raises if one is not there."""
-        with self._lock:
-            return reading.edge_property(self._state, name, src, dst)
-
-    def vertex_property(self, name: str, ids: Any = None) -> Array:
-        """A property of some vertices, or of all in ascending order of ids."""
-        with self._lock:
-            return reading.vertex_property(self._state, name, ids)
-
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         """The edges of a snapshot, as pairs of ids; an undirected one once."""
         still = self.snapshot()
@@ -313,6 +305,7 @@ class DynamicGraph:
     def reading(self) -> Iterator[Graph]:
         """The graph as it is; changes wait until the context is left."""
         with self._lock:
+            self._check_open()
             outer, self._reader = self._reader, threading.get_ident()
             try:
                 yield self._live_view()
@@ -342,6 +335,7 @@ class DynamicGraph:
         then takes as long as the answer takes to follow; reading it is free.
         """
         with self._lock:
+            self._check_open()
             return self._kept.begin(name, self._storage.sides(), **parameters)
 
     def maintained(self, name: str) -> Maintained:
@@ -368,16 +362,21 @@ class DynamicGraph:
         """Merge everything into a static store: one of its own elsewhere, which is returned open;
         or, without a path, the base of this graph, whose log then begins anew.
         """
+        self._check_not_reading()
         # A batch that is logged but has not taken effect would be lost with the log.
         with self._in_order.alone(), self._lock:
+            self._check_open()
             if path is not None:
                 return self._storage.write_to(Path(path), overwrite=overwrite, progress=progress)
+            self._view = None
             self._storage.compact(progress)
             return None
 
     def refresh(self) -> None:
         """See what another process has done since the graph was opened for reading."""
+        self._check_not_reading()
         with self._lock:
+            self._check_open()
             self._storage.refresh()
             self._version += 1
 
@@ -387,9 +386,11 @@ class DynamicGraph:
 
     def close(self) -> None:
         """Sync, and let go of the directory; may be called again."""
-        with self._lock:
+        self._check_not_reading()
+        with self._in_order.alone(), self._lock:
             if not self._closed:
                 self._closed = True
+                self._view = None
                 self._storage.close()
 
     def __enter__(self) -> DynamicGraph:

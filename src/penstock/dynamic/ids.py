@@ -163,8 +163,8 @@ class StringIds:
     def check(self, ids: Any, name: str) -> Array:
         """The ids as they are kept; raises if some cannot be ids."""
         given: Iterable[Any] = ids.to_pylist() if hasattr(ids, "to_pylist") else ids
-        if isinstance(given, str):
-            raise InputError(f"{name}: expected a list of ids, got one string; give [{given!r}]")
+        if isinstance(given, str) or not hasattr(given, "__iter__"):
+            raise InputError(f"{name}: expected a list of ids, got one; give [{given!r}]")
         array: Array = np.array(list(given), dtype=object)
         for row, each in enumerate(array):
             if not isinstance(each, str):

@@ -136,9 +136,14 @@ class DegreeAwareLists:
     @property
     def nbytes(self) -> int:
         """Bytes that are in use, free chunks among them."""
-        neighbours, slots = (int(top) for top in self._tops)
         by_vertex = sum(array.itemsize for array in self._vertex.values())
-        return neighbours * (4 + self._width) + slots * 5 + self.num_vertices * by_vertex
+        return self.chunk_bytes + self.num_vertices * by_vertex
+
+    @property
+    def chunk_bytes(self) -> int:
+        """Those of them that grow with the edges."""
+        neighbours, slots = (int(top) for top in self._tops)
+        return neighbours * (4 + self._width) + slots * 5
 
     def grow(self, num_vertices: int) -> None:
         """Have room for so many vertices."""
@@ -227,7 +232,9 @@ class DegreeAwareLists:
         self._workers.run(work, [p for p in range(PARTS) if cuts[p] < cuts[p + 1]])
         added, removed = tallies.sum(axis=0).tolist()
         self.num_edges += added - removed
-        self._tidy()
+        if not looking:
+            # Whoever only asks must find the lists where they were: views lead there.
+            self._tidy()
 
     def _tidy(self) -> None:
         """Lay a pool out anew, in the order of the vertices, if too much of it is free chunks that

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,6 +79,15 @@ class State:
             if self.ids.kind != kind:
                 self.ids = self._make_ids(kind)
 
+    def ids_for(self, given: Any) -> Ids:
+        """What would check some ids: as ids are known to be, or as the first one given is."""
+        if self._ids_known or not hasattr(given, "__len__") or not len(given):
+            return self.ids
+        first = given[0] if hasattr(given, "__getitem__") else next(iter(given))
+        first = first.as_py() if hasattr(first, "as_py") else first
+        kind: IdKind = "string" if isinstance(first, str) else "int"
+        return self.ids if self.ids.kind == kind else self._make_ids(kind)
+
     @property
     def id_kind(self) -> IdKind | None:
         """What ids are; None if no batch has said so."""
@@ -105,6 +114,13 @@ class State:
         for side in self.sides.values():
             total += side.added.nbytes + (0 if side.removed is None else side.removed.nbytes)
         return total
+
+    @property
+    def changed_bytes(self) -> int:
+        """Those of them that merging gives back."""
+        sides = self.sides.values()
+        lists = [each for side in sides for each in (side.added, side.removed) if each is not None]
+        return sum(each.chunk_bytes for each in lists)
 
     def close(self) -> None:
         """End the threads."""
@@ -142,8 +158,7 @@ class State:
         self.num_edges += 2 * added - total
         changes = (none,) * 4
         if telling:
-            valued = bool(self.schema.columns) and not self.schema.multigraph
-            changes = _told(src, dst, adds, counts, valued=valued)
+            changes = self._told(src, dst, adds, counts)
         return Effect(Changes(*changes, self.num_vertices, before), added, total - added)
 
     def _numbered(self, batch: EdgeBatch) -> tuple[U32, U32, U8 | None, tuple[Array, ...]]:
@@ -184,6 +199,32 @@ class State:
         new = self.sides["out"].added.load_rows(src, dst, columns)
         return new.astype(np.uint32)
 
+    def _told(self, src: U32, dst: U32, adds: U8 | None, counts: U32) -> tuple[U32, U32, U32, U32]:
+        """Edges that came and went, seen from before and after the batch. If edges have values, one
+        that was added where it is already may have new ones: it stands in both.
+        """
+        adding = np.ones(len(src), bool) if adds is None else adds != 0
+        if self.schema.multigraph:
+            came, went = adding & (counts > 0), ~adding & (counts > 0)
+            old_src, old_dst = (np.repeat(each[went], counts[went]) for each in (src, dst))
+            return src[came], dst[came], old_src, old_dst
+        valued = bool(self.schema.columns)
+        rows = np.flatnonzero((counts > 0) | (adding & valued))
+        ends = (src[rows].astype(np.uint64), dst[rows].astype(np.uint64))
+        if not self.schema.directed:
+            ends = (np.minimum(*ends), np.maximum(*ends))
+        # Rows of a pair, in their order: the first says what was there before, the last what is.
+        keys = (ends[0] << np.uint64(32)) | ends[1]
+        order = np.argsort(keys, kind="stable")
+        rows, keys = rows[order], keys[order]
+        first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
+        last = np.append(first[1:], True)[: len(keys)]
+        was = ~adding[rows[first]] | (counts[rows[first]] == 0)
+        now = adding[rows[last]]
+        rows = rows[last]
+        come, gone = rows[now & (~was | valued)], rows[was & (~now | valued)]
+        return src[come], dst[come], src[gone], dst[gone]
+
     def version(self, tag: int) -> Version:
         """The graph as it is, for the engine."""
         sides = {
@@ -216,19 +257,3 @@ class _BothWays(NamedTuple):
         ops = None if adds is None else np.repeat(adds, times)
         values = [np.repeat(each, times) for each in columns]
         return cls(sources[:rows], targets[:rows], ops, values, first[:-1])
-
-
-def _told(
-    src: U32, dst: U32, adds: U8 | None, counts: U32, *, valued: bool
-) -> tuple[U32, U32, U32, U32]:
-    """Edges that came and went. If edges have values, one that was added where it is already may
-    have new ones: it stands in both.
-    """
-    adding = np.ones(len(src), bool) if adds is None else adds != 0
-    came, went = adding & (counts > 0), ~adding & (counts > 0)
-    old_src, old_dst = (np.repeat(each[went], counts[went]) for each in (src, dst))
-    if not valued:
-        return src[came], dst[came], old_src, old_dst
-    again = adding & (counts == 0)
-    old_src, old_dst = np.append(old_src, src[again]), np.append(old_dst, dst[again])
-    return src[adding], dst[adding], old_src, old_dst

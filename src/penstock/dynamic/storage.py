@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import weakref
 from dataclasses import replace
 from pathlib import Path
@@ -80,6 +81,7 @@ class Storage:
         self._folder: LiveFolder | None = None
         self._log: Log | None = None
         self._numbers = itertools.count(1)
+        self._random_tag = int.from_bytes(os.urandom(7), "little")
         #: Why nothing can be changed any more.
         self._failure: str | None = None
         self.recovery: Recovery | None = None
@@ -159,8 +161,11 @@ class Storage:
 
     @property
     def tag(self) -> int:
-        """Tells graphs apart."""
-        return id(self) if self._folder is None else self._folder.catalog.tag
+        """Tells graphs apart, and of one in a directory what it was at different times."""
+        if self._folder is None or self.recovery is None:
+            return self._random_tag
+        end = self.recovery.end if self._log is None else self._log.end
+        return self._folder.catalog.tag + end.sequence
 
     def sides(self) -> Sides:
         """The graph as algorithms that stay see it."""
@@ -205,7 +210,7 @@ class Storage:
 
     def is_full(self) -> bool:
         """Whether what changed takes more memory than it may."""
-        return self._budget is not None and self.state.delta_bytes > self._budget
+        return self._budget is not None and self.state.changed_bytes > self._budget
 
     def _write(
         self, state: State, target: Path, *, overwrite: bool = False,
@@ -227,6 +232,8 @@ class Storage:
         """Merge what changed into a new base, and begin a new log. Nobody may be logging."""
         self._check_writable()
         folder, log = self._folder, self._log
+        if folder is not None:
+            folder.check_writable()
         if folder is None or log is None:
             raise OptionError(
                 "compact: a graph in memory has no directory; give a path to write to"

@@ -151,7 +151,8 @@ class Pushing:
                 with self._loading(stream, load, staged, None):
                     yield load, chosen
                 continue
-            alone = block._replace(first=int(chosen[0]), offsets=block.offsets[place : place + 2])
+            ends = block.offsets[place : place + 2]
+            alone = block._replace(first=int(chosen[0]), offsets=ends, ends=ends[1:])
             for part in loads.cut_list(span, limit):
                 staged = stream.pinned("lists", limit)
                 load = loads.stage(alone, alone.first, alone.first + 1, part, staged, "list")

@@ -62,6 +62,8 @@ RANGE, GATHERED = 1 << 18, 1 << 13
 LUMP, GOOD_PART, NEARLY_ALL = 2.0, 0.1, 0.02
 #: Pushes along more than this part of all edges are worth a look at what needs none afterwards.
 MOST = 0.25
+#: Solving the even part again must leave less than this part of what the last time left.
+ENOUGH = 0.9
 #: The vertices divided by this are few.
 FEW = 64
 #: What a step of the power method may change ranks in all, at least: float64 does not do better.
@@ -162,6 +164,7 @@ class Ranks:
     def _push_down(self) -> tuple[int, int, int]:
         """Push until the bound is within the tolerance: vertices, edges, and waves."""
         vertices = edges = waves = 0
+        self._even_left = np.inf
         if self._bound() > self._tol:
             chosen, least = self._choose_ends()
         while self._bound() > self._tol:
@@ -222,8 +225,11 @@ class Ranks:
 
         size, total, weight, moved = np.sum(self._workers.run(measured, self._ranges(n)), axis=0)
         self._tally[:] = size, total, weight
-        if moved >= size + abs(total):
+        left = moved + abs(total - drift * edges - offset * n)
+        # A shift that undoes what was pushed since the last one would go on for ever.
+        if moved >= size + abs(total) or left > ENOUGH * self._even_left:
             return
+        self._even_left = left
         more, factor = drift / (1 - self._alpha), 1 / (1 - offset)
 
         def shifted(_: int, part: tuple[int, int]) -> None:

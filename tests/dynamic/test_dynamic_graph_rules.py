@@ -1,0 +1,125 @@
+"""Rules of ``DynamicGraph`` at its edges: closed, read, refused, told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.errors import InputError, OptionError, PenstockError
+
+
+def test_an_algorithm_that_cannot_follow_is_forgotten_and_the_others_go_on():
+    graph = ps.DynamicGraph(directed=False, edge_properties={"weight": "float32"})
+    graph.add_edges([1, 2], [2, 3], {"weight": [1.0, 2.0]})
+    graph.maintain("sssp", source=1)
+    graph.maintain("degree")
+    with pytest.raises(InputError, match=r"weight -1\.0") as raised:
+        graph.add_edges([3], [4], {"weight": [-1.0]})
+    assert "sssp is maintained no longer" in raised.value.__notes__[0]
+    assert graph.num_edges == 3
+    assert graph.answer("degree")[1].tolist() == [1, 2, 2, 1]
+    with pytest.raises(OptionError, match="sssp: is not maintained"):
+        graph.maintained("sssp")
+
+
+def test_a_closed_graph_does_nothing_more(tmp_path):
+    """Least of all to the directory, which may be another's by now."""
+    old = ps.DynamicGraph(tmp_path / "g")
+    old.add_edges([1], [2])
+    old.close()
+    with ps.DynamicGraph(tmp_path / "g") as new:
+        new.add_edges([2], [3])
+        new.compact()
+        for call in (
+            old.compact, old.refresh, lambda: old.add_edges([1], [3]), lambda: ps.bfs(old, 1),
+            lambda: old.maintain("degree"), old.snapshot,
+        ):  # fmt: skip
+            with pytest.raises(PenstockError, match="closed"):
+                call()
+    with ps.DynamicGraph(tmp_path / "g") as again:
+        assert sorted(again) == [(1, 2), (2, 3)]
+
+
+def test_asking_moves_nothing_that_a_view_leads_to():
+    rng = np.random.default_rng(8)
+    graph = ps.DynamicGraph()
+    src, dst = rng.integers(0, 2000, (2, 400_000))
+    graph.add_edges(src[:100_000], dst[:100_000])
+    graph.add_edges(src, dst)
+    graph.delete_edges(src[100_000:], dst[100_000:])
+    before = sorted(zip(*(e.tolist() for e in graph.to_edges()), strict=True))
+    graph.has_edges(np.arange(300), np.arange(300))
+    assert sorted(zip(*(e.tolist() for e in graph.to_edges()), strict=True)) == before
+
+
+def test_changes_inside_a_context_of_reading_are_refused():
+    graph = ps.DynamicGraph()
+    graph.add_edges([1], [2])
+    with graph.reading():
+        for call in (lambda: graph.compact("x"), graph.close, graph.refresh):
+            with pytest.raises(PenstockError, match="while this thread is reading"):
+                call()
+
+
+def test_an_edge_that_comes_and_goes_in_one_batch_is_told_to_nobody():
+    for directed in (False, True):
+        graph = ps.DynamicGraph(directed=directed, reverse=True)
+        graph.add_edges([0, 5], [1, 6])
+        graph.maintain("connected_components")
+        graph.update_edges([0, 0, 5, 6, 1], [5, 5, 6, 5, 6], [True, False, False, True, True])
+        ids, labels = graph.answer("connected_components")
+        assert ids.tolist() == [0, 1, 5, 6]
+        assert labels.tolist() == ps.connected_components(graph).values.tolist()
+
+
+def test_a_multigraph_that_maintains_takes_one_kind_of_change_at_a_time():
+    graph = ps.DynamicGraph(multigraph=True, directed=False)
+    graph.add_edges([1, 1], [2, 2])
+    graph.maintain("degree")
+    with pytest.raises(OptionError, match="in two calls"):
+        graph.update_edges([1, 1], [2, 3], [False, True])
+    graph.update_edges([1], [2], [False])
+    assert graph.answer("degree")[1].tolist() == [0, 0]
+
+
+def test_ids_as_people_have_them():
+    import pyarrow as pa
+
+    graph = ps.DynamicGraph()
+    with pytest.raises(InputError, match="as many targets"):
+        graph.add_edges(["a"], ["b", "c"])
+    # A batch that was refused says nothing about the ids.
+    assert graph.add_edges(pa.array([1, 2]), pa.array([2, 3])) == 2
+    assert graph.add_edges(np.array([7], np.int32), np.array([8], np.uint16)) == 1
+    names = ps.DynamicGraph()
+    assert names.add_edges(pa.array(["a", "b"]), np.array(["b", "c"])) == 2
+    assert names.neighbors("a").tolist() == ["b"]
+    for bad in (lambda: graph.add_edges(1, 2), lambda: graph.add_vertices(5)):
+        with pytest.raises(InputError, match="list of ids"):
+            bad()
+
+
+def test_small_rules(tmp_path):
+    static = ps.from_edges([1, 2], [2, 3])
+    grown = ps.DynamicGraph.from_graph(static, vertex_properties={"age": "int8"})
+    grown.set_vertex_property("age", [2], [7])
+    assert grown.vertex_property("age").tolist() == [0, 7, 0]
+    for _ in range(2):
+        ps.DynamicGraph(tmp_path / "u", directed=False, reverse=True).close()
+    weighted = ps.DynamicGraph(edge_properties={"weight": "float32"})
+    with pytest.raises(InputError, match="cannot hold"):
+        weighted.add_edges([1], [2], {"weight": [1e300]})
+    weighted.add_edges([1], [2], {"weight": [np.inf]})
+    with pytest.raises(InputError, match="2 truth values"):
+        weighted.update_edges([1, 2], [2, 3], [True])
+
+
+def test_other_times_have_other_tags(tmp_path):
+    tags = set()
+    for k in range(3):
+        with ps.DynamicGraph(tmp_path / "g") as graph:
+            graph.add_edges([k], [k + 1])
+            with graph.reading() as still:
+                tags.add(still.catalog.tag)
+    assert len(tags) == 3
