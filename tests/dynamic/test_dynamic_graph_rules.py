@@ -123,3 +123,10 @@ def test_other_times_have_other_tags(tmp_path):
             with graph.reading() as still:
                 tags.add(still.catalog.tag)
     assert len(tags) == 3
+
+
+def test_a_view_is_no_base():
+    graph = ps.DynamicGraph()
+    graph.add_edges([1], [2])
+    with pytest.raises(OptionError, match="compact that to a store"):
+        ps.DynamicGraph.from_graph(graph.snapshot())

@@ -7,7 +7,7 @@ from typing import Any
 from penstock.dynamic.changes import Changes
 from penstock.dynamic.maintained import make
 from penstock.dynamic.maintained.protocol import Maintained, Sides
-from penstock.errors import OptionError, PenstockError
+from penstock.errors import OptionError
 
 
 class KeptAnswers:
@@ -32,11 +32,11 @@ class KeptAnswers:
         """Let all of them know what a batch changed. One that cannot follow is forgotten, and its
         error raised when the others have followed.
         """
-        failures: list[PenstockError] = []
+        failures: list[Exception] = []
         for name, made in list(self._made.items()):
             try:
                 made.update(changes)
-            except PenstockError as error:
+            except Exception as error:
                 del self._made[name]
                 error.add_note(f"the batch is in the graph; {name} is maintained no longer")
                 failures.append(error)

@@ -56,7 +56,7 @@ def degree(state: State, vertices: Any, direction: str) -> Any:
     """The length of one list, or of several."""
     alone = isinstance(vertices, str) or np.ndim(vertices) == 0
     vids = _vids(state, [vertices] if alone else vertices, "vertices")
-    found = _side(state, direction).degrees()[vids]
+    found = _side(state, direction).degrees_of(vids)
     return int(found[0]) if alone else found
 
 

@@ -41,8 +41,9 @@ class Region:
             self._map = self._anonymous(size) if file is None else self._scratch(file, size)
         except (OSError, ValueError) as error:
             raise BudgetError(
-                f"{size:,} bytes of address space cannot be reserved ({error}); allow it with "
-                "vm.overcommit_memory=0 or 1, and without a limit on address space (ulimit -v)"
+                f"{size:,} bytes of address space cannot be reserved ({error}); close graphs that "
+                "are not needed, or allow it with vm.overcommit_memory=0 or 1 and without a limit "
+                "on address space (ulimit -v)"
             ) from None
         self._is_file = file is not None
         self.array: Array = np.frombuffer(self._map, self.dtype)

@@ -101,6 +101,10 @@ def _columns(given: Mapping[str, Any] | None, option: str) -> tuple[Column, ...]
 def _of_graph(graph: Graph) -> LiveSchema:
     catalog = graph.catalog
     directions = set(catalog.directions)
+    if any(graph.source(direction) is not None for direction in catalog.directions):
+        raise OptionError(
+            f"{graph!r}: is a view of a graph that changes; compact that to a store and begin there"
+        )
     if "out" not in directions:
         raise OptionError(
             f"{graph!r}: has lists into vertices only; build it with both directions or with 'out'"
