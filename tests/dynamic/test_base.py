@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from merge_making import PAGE, lists_of, many_pieces, some_edges, split, store
 
 from penstock.dynamic.base import BaseLists
-from penstock.errors import CorruptionError, OptionError
+from penstock.errors import CorruptionError
 
 SHAPES = {
     "plain": {},
@@ -131,22 +131,14 @@ def test_values(side):
 
 def test_columns_of_edges(side):
     base, expected = side
-    names = [column.name for column in base.columns]
     hub = longest(expected)[0]
     src = np.array([hub, hub], np.uint32)
     dst = np.array([expected[hub][3][0], expected[hub][-1][0]], np.uint32)
     first = [next(row for row in expected[hub] if row[0] == v) for v in dst.tolist()]
-    found = base.columns_at(src, dst, names)
-    assert list(found) == names
-    for k, name in enumerate(names, 1):
-        assert found[name].tolist() == [row[k] for row in first]
-
-
-def test_columns_of_no_edge_are_refused(side):
-    with pytest.raises(OptionError, match="2999 to 5 is not there"):
-        side[0].columns_at(np.array([2999], np.uint32), np.array([5], np.uint32), [])
-    with pytest.raises(OptionError, match="got 'colour'"):
-        side[0].columns_at(np.array([7], np.uint32), np.array([5], np.uint32), ["colour"])
+    found = base.values(base.find(src, dst))
+    assert len(found) == len(base.columns)
+    for k, values in enumerate(found, 1):
+        assert values.tolist() == [row[k] for row in first]
 
 
 def test_a_graph_in_memory(tmp_path):

@@ -194,27 +194,6 @@ def test_loading_many_rows_is_adding_them(multigraph, columns):
     made.close()
 
 
-def test_loading_whole_lists_and_clearing_them():
-    rng = np.random.default_rng(6)
-    n = 400
-    degrees = rng.integers(0, 90, n)
-    offsets = np.concatenate([[0], np.cumsum(degrees)])
-    neighbours = np.concatenate([rng.permutation(n)[:d] for d in degrees]).astype(np.uint32)
-    weights = rng.random(len(neighbours)).astype(np.float32)
-    made = DegreeAwareLists(COLUMNS["one"], threads=2)
-    made.load(offsets, neighbours, [weights])
-    found = made.gather(np.arange(n, dtype=np.uint32))
-    assert np.array_equal(found.offsets, offsets)
-    assert np.array_equal(found.neighbours, neighbours)
-    assert np.array_equal(found.columns[0], weights)
-    made.clear()
-    assert made.num_edges == 0
-    assert made.degrees().sum() == 0
-    made.apply(np.array([3], np.uint32), np.array([4], np.uint32), None, [np.ones(1, np.float32)])
-    assert made.gather(np.array([3], np.uint32)).columns[0].tolist() == [1.0]
-    made.close()
-
-
 def test_the_number_of_threads_does_not_show():
     rng = np.random.default_rng(7)
     batches = [make_batch(rng, 2000, 20_000, [], 0.8) for _ in range(5)]
@@ -235,7 +214,8 @@ def test_a_list_too_long_for_hashes_in_its_index():
     """From 2**24 entries on a slot is all place."""
     count = (1 << 24) + 5
     made = DegreeAwareLists(threads=1)
-    made.load(np.array([0, count, count]), np.arange(count, dtype=np.uint32))
+    made.grow(count)
+    made.load_rows(np.zeros(count, np.uint32), np.arange(count, dtype=np.uint32))
     asked = np.array([0, count - 1, count, count // 2], np.uint32)
     places = made.find(np.zeros(4, np.uint32), asked)
     assert made._vertex["indexes"][0] >= list_sizes.WIDE_CLASS

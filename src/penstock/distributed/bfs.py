@@ -28,19 +28,6 @@ _REACH = int(Operation.REACH)
 
 
 @kernel
-def _arrive(visitors, numbers, levels, ring, waiting, ends):  # type: ignore[no-untyped-def]
-    mask = np.int64(len(ring) - 1)
-    for i in range(len(numbers)):
-        v = numbers[i]
-        if visitors[i].value < levels[v]:
-            levels[v] = visitors[i].value
-            if waiting[v] == 0:
-                waiting[v] = 1
-                ring[(ends[0] + ends[1]) & mask] = v
-                ends[1] += 1
-
-
-@kernel
 def _visit(  # type: ignore[no-untyped-def]
     rank, levels, ids, owned_by, starts, stops, neighbours, ring, waiting, ends, rows, filled
 ):
@@ -89,7 +76,7 @@ def _visit(  # type: ignore[no-untyped-def]
 class BfsProgram(Propagation):
     """A search from the vertex with one id; ``found`` on the rank that has it."""
 
-    _arrive = staticmethod(_arrive)
+    _brings = "value"
     _visit = staticmethod(_visit)
 
     def __init__(self, shard: Shard, outbox: Outbox, source: int) -> None:

@@ -26,19 +26,6 @@ _LABEL = int(Operation.LABEL)
 
 
 @kernel
-def _arrive(visitors, numbers, labels, ring, waiting, ends):  # type: ignore[no-untyped-def]
-    mask = np.int64(len(ring) - 1)
-    for i in range(len(numbers)):
-        v = numbers[i]
-        if visitors[i].other < labels[v]:
-            labels[v] = visitors[i].other
-            if waiting[v] == 0:
-                waiting[v] = 1
-                ring[(ends[0] + ends[1]) & mask] = v
-                ends[1] += 1
-
-
-@kernel
 def _visit(  # type: ignore[no-untyped-def]
     rank, labels, ids, owned_by, starts, stops, neighbours, ring, waiting, ends, rows, filled
 ):
@@ -81,7 +68,7 @@ def _visit(  # type: ignore[no-untyped-def]
 class ComponentsProgram(Propagation):
     """Labels of all vertices."""
 
-    _arrive = staticmethod(_arrive)
+    _brings = "other"
     _visit = staticmethod(_visit)
 
     def __init__(self, shard: Shard, outbox: Outbox) -> None:

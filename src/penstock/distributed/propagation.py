@@ -11,16 +11,30 @@ import numpy as np
 from penstock.distributed.outbox import Outbox
 from penstock.distributed.shard import Shard
 from penstock.distributed.worklist import Worklist
+from penstock.jit import kernel
 from penstock.types import Array
+
+
+@kernel
+def _arrive(brought, numbers, values, ring, waiting, ends):  # type: ignore[no-untyped-def]
+    """Take the values that are lower, and list the vertices that got one."""
+    mask = np.int64(len(ring) - 1)
+    for i in range(len(numbers)):
+        v = numbers[i]
+        if brought[i] < values[v]:
+            values[v] = brought[i]
+            if waiting[v] == 0:
+                waiting[v] = 1
+                ring[(ends[0] + ends[1]) & mask] = v
+                ends[1] += 1
 
 
 class Propagation(ABC):
     """Vertices that got a lower value wait, and are visited to offer it on."""
 
-    #: Kernels: HavoqGT's ``pre_visit`` and ``visit``, but for many vertices in one call.
-    #: (visitors, numbers of their targets, values, worklist): take lower values, and list those
-    #: vertices.
-    _arrive: Callable[..., None]
+    #: The field of a visitor that has the value it brings.
+    _brings: str
+    #: A kernel: HavoqGT's ``visit`` for many vertices at once (its ``pre_visit`` is ``_arrive``),
     #: (rank, values, ids, owners, starts, ends, neighbours, worklist, outbox): visit some; returns
     #: how many.
     _visit: Callable[..., int]
@@ -53,7 +67,8 @@ class Propagation(ABC):
     def receive(self, visitors: Array) -> None:
         """Take what visitors bring."""
         numbers = self._shard.find(np.ascontiguousarray(visitors["target"]))
-        self._arrive(visitors, numbers, self._values, *self._worklist.arrays())
+        brought = np.ascontiguousarray(visitors[self._brings])
+        _arrive(brought, numbers, self._values, *self._worklist.arrays())
 
     @abstractmethod
     def values(self) -> Array:

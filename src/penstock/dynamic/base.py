@@ -15,7 +15,6 @@ from penstock.config import thread_count
 from penstock.dynamic import base_kernels as kernels
 from penstock.dynamic.base_pages import BasePages, list_groups
 from penstock.dynamic.changes import Gathered
-from penstock.errors import OptionError
 from penstock.parallel import Workers
 from penstock.radix import sort_pairs
 from penstock.store.graph import Graph
@@ -119,23 +118,6 @@ class BaseLists:
         tasks = list(zip(cuts.tolist(), ends, strict=True))
         self._each(one, tasks, few=len(positions) < FEW_ROWS)
         return found
-
-    def columns_at(self, src: U32, dst: U32, names: Sequence[str]) -> dict[str, Array]:
-        """Some columns of edges that are there (of parallel ones, the first)."""
-        known = [column.name for column in self.columns]
-        for name in names:
-            if name not in known:
-                raise OptionError(
-                    f"columns: expected some of {', '.join(known) or 'none'}; got {name!r}"
-                )
-        positions = self.find(src, dst)
-        if len(positions) and int(positions.min()) < 0:
-            missing = int(np.argmin(positions))
-            raise OptionError(
-                f"columns: the edge from vertex {src[missing]} to {dst[missing]} is not there"
-            )
-        values = dict(zip(known, self.values(positions), strict=True))
-        return {name: values[name] for name in names}
 
     # Lists
 

@@ -41,45 +41,14 @@ def copy_lists(vertices, starts, offsets, neighbours, payload, width, found, fou
 
 
 @kernel
-def load_lists(part, offsets, lists, values, width, starts, ends, sizes, neighbours, payload, tops):  # type: ignore[no-untyped-def]
-    """Copy whole lists into chunks of their size, for the vertices of one part; two passes: one
-    counts what the pool must give at once, one copies.
-    """
-    block, n = 1 << BLOCK_BITS, len(offsets) - 1
-    base, wide = np.uint64(0), np.uint64(width)
-    for copying in (False, True):
-        total = np.uint64(0)
-        for first in range(part * block, n, PARTS * block):
-            for v in range(first, min(first + block, n)):
-                count = np.uint64(offsets[v + 1] - offsets[v])
-                if count == np.uint64(0):
-                    continue
-                c = 1
-                while SIZES[c] < count:
-                    c += 1
-                if copying:
-                    at = base + total
-                    begin = np.uint64(offsets[v])
-                    for k in range(count):
-                        neighbours[at + k] = lists[begin + k]
-                    for k in range(count * wide):
-                        payload[at * wide + k] = values[begin * wide + k]
-                    starts[v] = at
-                    ends[v] = at + count
-                    sizes[v] = c
-                total += SIZES[c]
-        if not copying:
-            base = np.uint64(atomic_add(tops, 0, total))
-
-
-@kernel
 def load_sorted(  # type: ignore[no-untyped-def]
     begin, end, pairs, rows, values, width, multi, out, starts, ends, sizes, neighbours, payload,
     tops,
 ):  # fmt: skip
     """Make the lists of rows that are sorted by source and target, all of one part, where no list
-    is yet; two passes, as :func:`load_lists`. Of equal rows the first counts as new (``out``) and
-    the last has the properties; in a multigraph each is an edge. Returns how many edges there are.
+    is yet. Of equal rows the first counts as new (``out``) and the last has the properties; in a
+    multigraph each is an edge. One pass counts what the pool must give at once, one copies. Returns
+    how many edges there are.
     """
     high, wide = np.uint64(32), np.uint64(width)
     base, edges = np.uint64(0), 0

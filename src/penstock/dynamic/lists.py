@@ -149,14 +149,6 @@ class DegreeAwareLists:
         """Have room for so many vertices."""
         self.num_vertices = max(num_vertices, self.num_vertices)
 
-    def clear(self) -> None:
-        """Forget every edge; the memory goes back to the system."""
-        for name, region in self._regions.items():
-            used = {"neighbours": 0, "payload": 0, "slots": 1, "marks": 1}.get(name)
-            length = self.num_vertices if used is None else int(self._tops[used])
-            region.clear(length * (self._width if name == "payload" else 1))
-        self._forget()
-
     def close(self) -> None:
         """End the threads."""
         self._workers.close()
@@ -317,23 +309,6 @@ class DegreeAwareLists:
         records = payload.view(self._record) if self._width else None
         columns = () if records is None else tuple(records[name] for name in self.column_names)
         return Gathered(offsets, found, columns)
-
-    def load(self, offsets: Array, neighbours: U32, columns: Sequence[Array] = ()) -> None:
-        """Take whole lists, each pair once, into lists that are empty: that of vertex v is
-        ``neighbours[offsets[v] : offsets[v + 1]]``.
-        """
-        assert self.num_edges == 0
-        self.grow(len(offsets) - 1)
-        total = len(neighbours)
-        values = self._records(columns, total)
-        names = ("starts", "ends", "sizes")
-        arrays = (*(self._vertex[name] for name in names), self._pool, self._payload)
-
-        def work(_: int, part: int) -> None:
-            reading.load_lists(part, offsets, neighbours, values, self._width, *arrays, self._tops)
-
-        self._workers.run(work, range(PARTS))
-        self.num_edges = total
 
     def load_rows(self, src: U32, dst: U32, columns: Sequence[Array] = ()) -> U8:
         """Add many edges to lists that are empty, by sorting them: the result is that of

@@ -45,7 +45,6 @@ class Region:
                 "are not needed, or allow it with vm.overcommit_memory=0 or 1 and without a limit "
                 "on address space (ulimit -v)"
             ) from None
-        self._is_file = file is not None
         self.array: Array = np.frombuffer(self._map, self.dtype)
 
     def _anonymous(self, size: int) -> mmap.mmap:
@@ -64,11 +63,3 @@ class Region:
             return mmap.mmap(fd, size, flags=mmap.MAP_SHARED)
         finally:
             os.close(fd)
-
-    def clear(self, length: int) -> None:
-        """The first entries are zeros again; what is memory goes back to the system."""
-        size = -(-length * self.dtype.itemsize // mmap.PAGESIZE) * mmap.PAGESIZE
-        if self._is_file:
-            self.array[:length] = 0
-        elif size:
-            self._map.madvise(mmap.MADV_DONTNEED, 0, min(size, len(self._map)))
