@@ -8,7 +8,8 @@ from penstock.dynamic.list_sizes import BLOCK_BITS, PARTS
 from penstock.jit import kernel
 
 _DIGIT = 9
-PART_BITS = PARTS.bit_length() - 1
+#: What :func:`sort_rows` takes for sources within a part, and for targets.
+BY_SOURCE, BY_TARGET = (32, PARTS.bit_length() - 1), (0, 0)
 
 
 @kernel
@@ -54,70 +55,40 @@ def deal(begin, end, src, dst, at, pairs, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sort_targets(begin, end, most, pairs, rows, pairs2, rows2):  # type: ignore[no-untyped-def]
-    """Sort rows by target, stably; ``most`` is the largest. The second arrays are room for it, and
-    have the result if 1 is returned.
+def sort_rows(begin, end, most, shift, gap, pairs, rows, pairs2, rows2):  # type: ignore[no-untyped-def]
+    """Sort rows, stably, by the end whose bits begin at ``shift``; ``most`` is the largest. Of it
+    ``gap`` bits above those of a block, which are all the same, are left out. The second arrays are
+    room for it, and have the result if 1 is returned.
     """
-    mask, low = np.uint64((1 << _DIGIT) - 1), np.uint64(0xFFFFFFFF)
-    counts = np.empty(1 << _DIGIT, np.int64)
-    a, b, c, d = pairs, rows, pairs2, rows2
-    shift = np.uint64(0)
-    passes = 0
-    while (np.uint64(most) >> shift) != np.uint64(0):
-        counts[:] = 0
-        for i in range(begin, end):
-            counts[((a[i] & low) >> shift) & mask] += 1
-        total = begin
-        for k in range(len(counts)):
-            here = counts[k]
-            counts[k] = total
-            total += here
-        for i in range(begin, end):
-            k = ((a[i] & low) >> shift) & mask
-            to = counts[k]
-            c[to] = a[i]
-            d[to] = b[i]
-            counts[k] = to + 1
-        a, b, c, d = c, d, a, b
-        shift += np.uint64(_DIGIT)
-        passes += 1
-    return passes & 1
-
-
-@kernel
-def sort_part(begin, end, most, pairs, rows, pairs2, rows2):  # type: ignore[no-untyped-def]
-    """Sort the rows of a part by source, stably; ``most`` is the largest source. The second arrays
-    are room for it, and have the result if 1 is returned.
-    """
-    # Within a part the bits that choose it are all the same: they are left out of the key.
-    low_mask = np.uint64((1 << BLOCK_BITS) - 1)
-    low, middle = np.uint64(32), np.uint64(32 + PART_BITS)
-    high_mask = ~low_mask
-    largest = ((np.uint64(most) >> np.uint64(PART_BITS)) & high_mask) | low_mask
+    low_mask, word_mask = np.uint64((1 << BLOCK_BITS) - 1), np.uint64(0xFFFFFFFF)
+    down, less, high_mask = np.uint64(shift), np.uint64(gap), ~low_mask
+    largest = ((np.uint64(most) >> less) & high_mask) | low_mask
     mask = np.uint64((1 << _DIGIT) - 1)
     counts = np.empty(1 << _DIGIT, np.int64)
     a, b, c, d = pairs, rows, pairs2, rows2
-    shift = np.uint64(0)
+    digit = np.uint64(0)
     passes = 0
-    while (largest >> shift) != np.uint64(0):
+    while (largest >> digit) != np.uint64(0):
         counts[:] = 0
         for i in range(begin, end):
-            key = ((a[i] >> middle) & high_mask) | ((a[i] >> low) & low_mask)
-            counts[(key >> shift) & mask] += 1
+            word = (a[i] >> down) & word_mask
+            key = ((word >> less) & high_mask) | (word & low_mask)
+            counts[(key >> digit) & mask] += 1
         total = begin
         for k in range(len(counts)):
             here = counts[k]
             counts[k] = total
             total += here
         for i in range(begin, end):
-            key = ((a[i] >> middle) & high_mask) | ((a[i] >> low) & low_mask)
-            k = (key >> shift) & mask
+            word = (a[i] >> down) & word_mask
+            key = ((word >> less) & high_mask) | (word & low_mask)
+            k = (key >> digit) & mask
             to = counts[k]
             c[to] = a[i]
             d[to] = b[i]
             counts[k] = to + 1
         a, b, c, d = c, d, a, b
-        shift += np.uint64(_DIGIT)
+        digit += np.uint64(_DIGIT)
         passes += 1
     return passes & 1
 

@@ -208,7 +208,9 @@ class DegreeAwareLists:
 
         def work(_: int, part: int) -> None:
             begin, end = int(cuts[part]), int(cuts[part + 1])
-            side = batch_kernels.sort_part(begin, end, most, pairs, order, pairs2, order2)
+            side = batch_kernels.sort_rows(
+                begin, end, most, *batch_kernels.BY_SOURCE, pairs, order, pairs2, order2
+            )
             mine = (pairs2, order2) if side else (pairs, order)
             # Four slots for each row of the longest run, in a power of two.
             room = 1 << max(
@@ -327,8 +329,8 @@ class DegreeAwareLists:
         def work(_: int, part: int) -> int:
             begin, end = int(cuts[part]), int(cuts[part + 1])
             here, there = room[:2], room[2:]
-            for sort in (batch_kernels.sort_targets, batch_kernels.sort_part):
-                if sort(begin, end, most, *here, *there):
+            for key in (batch_kernels.BY_TARGET, batch_kernels.BY_SOURCE):
+                if batch_kernels.sort_rows(begin, end, most, *key, *here, *there):
                     here, there = there, here
             given = (values, self._width, self.multigraph, out, *arrays, self._tops)
             return int(reading.load_sorted(begin, end, *here, *given))
