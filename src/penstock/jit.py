@@ -139,6 +139,22 @@ count_ones: Any = _count_ones
 
 
 @intrinsic
+def _bit_length(typingctx, word):  # type: ignore[no-untyped-def]
+    """How many bits an unsigned integer takes; 0 takes none."""
+    if not isinstance(word, nbtypes.Integer) or word.signed:
+        return None
+
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        zeros = builder.ctlz(args[0], ir.IntType(1)(0))
+        return builder.sub(zeros.type(word.bitwidth), zeros)
+
+    return word(word), codegen
+
+
+bit_length: Any = _bit_length
+
+
+@intrinsic
 def _prefetch(typingctx, array, index):  # type: ignore[no-untyped-def]
     """Begin to bring ``array[index]`` into the cache. It looks at no bound."""
     signature = nbtypes.void(array, nbtypes.intp)

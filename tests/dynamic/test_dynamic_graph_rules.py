@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.errors import InputError, OptionError, PenstockError
+from penstock.dynamic import ids, region
+from penstock.errors import AddressingError, BudgetError, InputError, OptionError, PenstockError
 
 
 def test_an_algorithm_that_cannot_follow_is_forgotten_and_the_others_go_on():
@@ -130,3 +137,100 @@ def test_a_view_is_no_base():
     graph.add_edges([1], [2])
     with pytest.raises(OptionError, match="compact that to a store"):
         ps.DynamicGraph.from_graph(graph.snapshot())
+
+
+@pytest.mark.parametrize("based", [False, True])
+def test_a_view_ends_with_the_next_change(tmp_path, based):
+    graph = ps.DynamicGraph(tmp_path / "g")
+    graph.add_edges([1, 2], [2, 3])
+    if based:
+        graph.compact()
+    with graph.reading() as view:
+        assert ps.bfs(view, 1).values.tolist() == [0, 1, 2]
+    assert ps.bfs(view, 1).values.tolist() == [0, 1, 2], "nothing has changed yet"
+    graph.add_edges([3], [4])
+    with pytest.raises(PenstockError, match=r"changed since this view.*d\.reading\(\)"):
+        ps.bfs(view, 1)
+    assert ps.bfs(graph, 1).values.tolist() == [0, 1, 2, 3]
+
+
+def test_a_graph_that_nobody_has_any_more_is_closed(tmp_path):
+    """Its directory is free, its log synced and closed, its thread gone."""
+    graph = ps.DynamicGraph(tmp_path / "g", sync=1000.0)
+    graph.add_edges([1], [2])
+    syncing = [each for each in threading.enumerate() if each.name == "penstock-log-sync"]
+    assert syncing
+    del graph
+    gc.collect()
+    assert not any(each.is_alive() for each in syncing)
+    with ps.DynamicGraph(tmp_path / "g") as again:
+        assert again.num_edges == 1
+        assert again.recovery.closed
+
+
+def test_a_forked_process_closes_nothing(tmp_path, monkeypatch):
+    graph = ps.DynamicGraph(tmp_path / "g")
+    graph.add_edges([1], [2])
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getpid", lambda: -1)
+        graph._end()
+    assert graph.add_edges([2], [3]) == 1, "its log is open"
+    graph._storage.close()
+
+
+def test_vertices_that_are_new_are_counted_whoever_adds_others_meanwhile():
+    graph = ps.DynamicGraph()
+    with ThreadPoolExecutor(4) as pool:
+        parts = [np.arange(k * 50, k * 50 + 100) for k in range(64)]
+        counts = list(pool.map(graph.add_vertices, parts))
+    assert sum(counts) == graph.num_vertices == 63 * 50 + 100
+    assert graph.add_vertices([5, 5]) == 0
+    assert graph.add_vertices([]) == 0
+
+
+def test_properties_may_be_named_in_any_order(tmp_path):
+    kinds = {"weight": "float32", "year": "int16"}
+    with ps.DynamicGraph(tmp_path / "g", edge_properties=kinds) as graph:
+        graph.add_edges([1], [2], {"year": [1999], "weight": [0.5]})
+    turned = dict(reversed(kinds.items()))
+    with ps.DynamicGraph(tmp_path / "g", edge_properties=turned) as graph:
+        assert graph.edge_property("year", [1], [2]).tolist() == [1999]
+    with pytest.raises(OptionError, match="edge_properties"):
+        ps.DynamicGraph(tmp_path / "g", edge_properties={**kinds, "year": "int32"})
+
+
+@pytest.mark.parametrize("names", [[1, 2, 3, 4], list("abcd")])
+def test_a_batch_with_too_many_vertices_is_not_logged(tmp_path, monkeypatch, names):
+    monkeypatch.setattr(ids, "MAX_VERTICES", 3)
+    a, b, c, d = names
+    with ps.DynamicGraph(tmp_path / "g") as graph:
+        graph.add_edges([a, b], [b, c])
+        with pytest.raises(AddressingError, match="3 vertices at most, this one would have 4"):
+            graph.add_edges([a, b, c], [b, c, d])
+        with pytest.raises(AddressingError, match="cut it into several"):
+            graph.add_vertices([a, d])
+        assert graph.add_edges([c, c, c], [a, b, c]) == 3
+    with ps.DynamicGraph(tmp_path / "g") as again:
+        assert (again.num_vertices, again.num_edges) == (3, 5)
+
+
+def test_a_batch_that_lists_have_no_room_for_is_not_logged(tmp_path, monkeypatch):
+    monkeypatch.setattr(region, "reserved_bytes", lambda: 1 << 20)
+    with ps.DynamicGraph(tmp_path / "g") as graph:
+        graph.add_edges([1], [2])
+        many = np.arange(1 << 17)
+        with pytest.raises(BudgetError, match="address space"):
+            graph.add_edges(many, many)
+        assert graph.add_edges([2], [3]) == 1
+    with ps.DynamicGraph(tmp_path / "g") as again:
+        assert again.num_edges == 2
+
+
+def test_what_ids_that_are_strings_take_grows_with_them():
+    graph = ps.DynamicGraph()
+    sizes = []
+    for k in range(3):
+        graph.add_edges([f"{'long' * 50} {k}"], ["b"])
+        sizes.append(graph._state.ids.nbytes())
+        assert graph._state.ids.by_vid().tolist() == list(graph._state.ids._vids)
+    assert all(after - before > 200 for before, after in itertools.pairwise(sizes))

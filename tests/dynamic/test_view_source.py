@@ -14,7 +14,7 @@ import penstock as ps
 from penstock import algorithms
 from penstock.dynamic import view_pages
 from penstock.dynamic.lists import DegreeAwareLists
-from penstock.dynamic.view import LiveView, Version, order_ids, snapshot
+from penstock.dynamic.view import LiveView, Version, extend_order, order_ids, snapshot
 from penstock.dynamic.view_lists import Side, freeze_lists
 from penstock.engine.estimate import estimate_run
 from penstock.engine.options import RunOptions
@@ -213,6 +213,26 @@ def test_ids_in_order(ids):
     assert found.tolist() == sorted(ids)
     assert [ids[k] for k in (range(len(ids)) if order is None else order.tolist())] == sorted(ids)
     assert (order is None) == (ids == sorted(ids))
+
+
+@given(
+    st.lists(st.integers(0, 60) | st.integers(0, (1 << 63) - 1), unique=True, max_size=30),
+    st.data(),
+)
+@settings(max_examples=100, deadline=None)
+def test_new_ids_go_among_those_in_order(ids, data):
+    ids = data.draw(st.sampled_from([ids, sorted(ids)]))
+    first = data.draw(st.integers(0, max(len(ids) - 1, 0)))
+    for array in (np.array(ids, np.int64), np.array([f"v{each}" for each in ids], object)):
+        if first < len(ids):
+            found, order = extend_order(order_ids(array[:first]), array)
+            expected, expected_order = order_ids(array)
+            everyone = np.arange(len(ids))
+            assert found.tolist() == expected.tolist()
+            assert (order is None) <= (expected_order is None or array.dtype == object)
+            assert (everyone if order is None else order).tolist() == (
+                everyone if expected_order is None else expected_order
+            ).tolist()
 
 
 def test_string_ids():

@@ -19,9 +19,8 @@ from penstock.dynamic.keeping import KeptAnswers
 from penstock.dynamic.log import SyncPolicy
 from penstock.dynamic.looking import Looking
 from penstock.dynamic.maintained.protocol import Maintained
-from penstock.dynamic.robin_hood import ProbeDistances
 from penstock.dynamic.schema import make_schema
-from penstock.dynamic.state import State
+from penstock.dynamic.state import Effect, State
 from penstock.dynamic.storage import Storage
 from penstock.dynamic.turns import InLogOrder, uninterrupted
 from penstock.dynamic.view import LiveView, snapshot
@@ -60,8 +59,8 @@ class DynamicGraph(Looking):
         seconds (which may be lost then), "never" (the system decides). A crash of the process loses
         nothing under any of them.
     memory
-        What changes may take before they are merged into the base on the disk, such as ``"1GB"``;
-        None: half of what is available.
+        What the graph may take before its changes are merged into the base on the disk, such as
+        ``"1GB"``; None: half of what is available.
     read_only
         Look at a graph that another process may be changing; see :meth:`refresh`.
     threads, threshold
@@ -94,7 +93,7 @@ class DynamicGraph(Looking):
         self._lock = threading.RLock()
         self._in_order = InLogOrder()
         self._reader: int | None = None
-        self._view: tuple[int, LiveView] | None = None
+        self._view: LiveView | None = None
         self._kept = KeptAnswers()
         self._version = 0
         self._closed = False
@@ -102,6 +101,7 @@ class DynamicGraph(Looking):
             None if path is None else Path(path), given, base=_base, sync=sync, memory=budget,
             read_only=read_only, threads=threads, threshold=threshold,
         )  # fmt: skip
+        self._end = self._storage.close_after(self)
         #: What opening found in the log.
         self.recovery = self._storage.recovery
 
@@ -128,45 +128,6 @@ class DynamicGraph(Looking):
     def path(self) -> Path | None:
         """Its directory."""
         return self._storage.path
-
-    @property
-    def directed(self) -> bool:
-        """Whether edges have a direction."""
-        return self._state.schema.directed
-
-    @property
-    def multigraph(self) -> bool:
-        """Whether two vertices may have several edges."""
-        return self._state.schema.multigraph
-
-    @property
-    def num_vertices(self) -> int:
-        """How many vertices there are: all that an edge was ever added to, or that were added."""
-        return self._state.num_vertices
-
-    @property
-    def num_edges(self) -> int:
-        """How many edges there are; an undirected one counts once."""
-        return self._state.num_edges
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes in memory: lists, their indexes, and the table of ids."""
-        return self._state.delta_bytes + self._state.ids.nbytes()
-
-    @property
-    def ids(self) -> Array:
-        """The user's ids, ascending."""
-        with self._lock:
-            return self._state.ids.in_order()[0]
-
-    def probe_distances(self) -> dict[str, ProbeDistances]:
-        """How far entries are from home, in the tables there are."""
-        with self._lock:
-            sides = self._state.sides.items()
-            found = {f"{name}-lists": side.added.probe_distances() for name, side in sides}
-            ids = self._state.ids.probe_distances()
-            return found if ids is None else {**found, "ids": ids}
 
     def __repr__(self) -> str:
         place = "in memory" if self.path is None else str(self.path)
@@ -211,16 +172,19 @@ class DynamicGraph(Looking):
                 "update_edges: a multigraph that maintains algorithms takes edges to add and edges "
                 "to delete in two calls"
             )
-        return self._take(batch) if len(batch) else (0, 0)
+        if not len(batch):
+            return 0, 0
+        effect = self._take(batch)
+        return effect.added, effect.removed
 
-    def _take(self, batch: Batch) -> tuple[int, int]:
+    def _take(self, batch: Batch) -> Effect:
         """Log a batch, and let it take effect. All of it, or an error and nothing of it."""
 
         def log() -> int:
             self._check_open()
             return self._storage.log(batch)
 
-        def work() -> tuple[int, int]:
+        def work() -> Effect:
             with self._lock:
                 return self._effect(batch)
 
@@ -232,19 +196,25 @@ class DynamicGraph(Looking):
 
     def _merge_if_full(self) -> None:
         with self._in_order.alone(), self._lock:
-            self._view = None
             try:
                 if self._storage.is_full():
+                    self._outdate_view()
                     self._storage.compact()
             except PenstockError as error:
                 # The batch is in, whatever becomes of this; the next one tries again.
                 warnings.warn(f"changes could not be merged: {error}", stacklevel=4)
 
-    def _effect(self, batch: Batch) -> tuple[int, int]:
+    def _effect(self, batch: Batch) -> Effect:
+        self._outdate_view()
         effect = self._storage.apply(batch, telling=bool(self._kept))
-        self._version += 1
         self._kept.follow(effect.changes)
-        return effect.added, effect.removed
+        return effect
+
+    def _outdate_view(self) -> None:
+        self._version += 1
+        if self._view is not None:
+            self._view.expire()
+            self._view = None
 
     def _check_not_reading(self) -> None:
         if self._reader == threading.get_ident():
@@ -260,11 +230,11 @@ class DynamicGraph(Looking):
 
     def add_vertices(self, ids: Any) -> int:
         """Have these vertices. Returns how many are new."""
-        before = self.num_vertices
         wanted = self._checked_ids(ids)
-        if len(wanted):
-            self._take(VertexBatch(wanted, -1, np.empty(0, np.uint8)))
-        return self.num_vertices - before
+        if not len(wanted):
+            return 0
+        changes = self._take(VertexBatch(wanted, -1, np.empty(0, np.uint8))).changes
+        return changes.num_vertices - changes.old_vertices
 
     def set_vertex_property(self, name: str, ids: Any, values: Any) -> None:
         """Set a property of some vertices; those that are not there are added."""
@@ -303,7 +273,7 @@ class DynamicGraph(Looking):
 
     @contextmanager
     def reading(self) -> Iterator[Graph]:
-        """The graph as it is; changes wait until the context is left."""
+        """The graph as it is; changes wait until the context is left. It ends with the next one."""
         with self._lock:
             self._check_open()
             outer, self._reader = self._reader, threading.get_ident()
@@ -313,9 +283,9 @@ class DynamicGraph(Looking):
                 self._reader = outer
 
     def _live_view(self) -> LiveView:
-        if self._view is None or self._view[0] != self._version:
-            self._view = (self._version, LiveView(self._state.version(self._tag())))
-        return self._view[1]
+        if self._view is None:
+            self._view = LiveView(self._state.version(self._tag()))
+        return self._view
 
     def snapshot(self) -> Graph:
         """A graph that stays as it is while this one changes. What is in memory is copied."""
@@ -368,7 +338,7 @@ class DynamicGraph(Looking):
             self._check_open()
             if path is not None:
                 return self._storage.write_to(Path(path), overwrite=overwrite, progress=progress)
-            self._view = None
+            self._outdate_view()
             self._storage.compact(progress)
             return None
 
@@ -377,8 +347,8 @@ class DynamicGraph(Looking):
         self._check_not_reading()
         with self._lock:
             self._check_open()
+            self._outdate_view()
             self._storage.refresh()
-            self._version += 1
 
     def flush(self) -> None:
         """Have everything on the disk, whatever ``sync`` says."""
@@ -390,8 +360,8 @@ class DynamicGraph(Looking):
         with self._in_order.alone(), self._lock:
             if not self._closed:
                 self._closed = True
-                self._view = None
-                self._storage.close()
+                self._outdate_view()
+                self._end()
 
     def __enter__(self) -> DynamicGraph:
         return self

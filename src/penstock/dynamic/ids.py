@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from penstock.dynamic.robin_hood import ProbeDistances, RobinHoodTable
-from penstock.dynamic.view import order_ids
+from penstock.dynamic.view import extend_order, order_ids
 from penstock.errors import AddressingError, IdError, InputError
 from penstock.parallel import Workers
 from penstock.types import MAX_VERTICES, NO_VERTEX, U32, U64, Array, IdKind
 
 #: Ids that are looked up before the new ones among them get numbers: the next ones find them then.
 BLOCK_IDS = 1 << 18
+#: Up to so many times the ids that are in order, new ones are put among them.
+FEW_NEW = 1.1
 #: Ids that a worker looks up at a time.
 RANGE_IDS = 1 << 15
 
@@ -23,23 +26,21 @@ class _Order:
     """The ascending order of ids, and what others keep with them: anew when vertices were added."""
 
     def __init__(self) -> None:
-        self._vertices = -1
         self._found: tuple[Array, U32 | None] | None = None
         self._kept: dict[Any, Any] = {}
-
-    def _refresh(self, ids: Ids) -> None:
-        if self._vertices != ids.num_vertices:
-            self._vertices, self._found, self._kept = ids.num_vertices, None, {}
+        self._vertices = -1
 
     def of(self, ids: Ids) -> tuple[Array, U32 | None]:
-        self._refresh(ids)
-        if self._found is None:
-            # What grows in place must not be what is given away.
-            self._found = order_ids(ids.by_vid().copy())
+        have = 0 if self._found is None else len(self._found[0])
+        if self._found is None or ids.num_vertices > FEW_NEW * have:
+            self._found = order_ids(ids.by_vid())
+        elif ids.num_vertices > have:
+            self._found = extend_order(self._found, ids.by_vid())
         return self._found
 
     def kept(self, ids: Ids) -> dict[Any, Any]:
-        self._refresh(ids)
+        if self._vertices != ids.num_vertices:
+            self._vertices, self._kept = ids.num_vertices, {}
         return self._kept
 
 
@@ -106,12 +107,15 @@ class IntIds:
                     self._keep(self._table.insert(part, here, self.num_vertices))
         return found
 
+    def check_room(self, *columns: U64) -> None:
+        """Raise if there are no numbers left for new ids."""
+        if self.num_vertices + sum(map(len, columns)) > MAX_VERTICES:
+            ids = np.unique(np.concatenate(columns))
+            _check_most(self.num_vertices + int((self.find(ids) == NO_VERTEX).sum()))
+
     def _keep(self, new: U64) -> None:
         end = self.num_vertices + len(new)
-        if end > MAX_VERTICES:
-            raise AddressingError(
-                f"a graph has {MAX_VERTICES:,} vertices at most, this one {end:,}"
-            )
+        _check_most(end)
         if end > len(self._ids):
             grown: U64 = np.empty(max(end, 2 * len(self._ids)), np.uint64)
             grown[: self.num_vertices] = self._ids[: self.num_vertices]
@@ -153,6 +157,9 @@ class StringIds:
 
     def __init__(self) -> None:
         self._vids: dict[str, int] = {}
+        #: The ids by number, as far as somebody asked for them.
+        self._ids: Array = np.empty(0, object)
+        self._characters = 0
         self._order = _Order()
 
     @property
@@ -186,16 +193,29 @@ class StringIds:
     def number(self, *columns: Array) -> list[U32]:
         """The vertex numbers of ids; those that have none yet get the next ones."""
         known = self._vids
-        return [
+        before = len(known)
+        found = [
             np.fromiter(
                 (known.setdefault(each, len(known)) for each in column), np.uint32, len(column)
             )
             for column in columns
         ]
+        self._characters += sum(map(len, islice(reversed(known), len(known) - before)))
+        return found
+
+    def check_room(self, *columns: Array) -> None:
+        """Raise if there are no numbers left for new ids."""
+        if len(self._vids) + sum(map(len, columns)) > MAX_VERTICES:
+            new = {each for column in columns for each in column} - self._vids.keys()
+            _check_most(len(self._vids) + len(new))
 
     def by_vid(self) -> Array:
         """The id of each vertex number."""
-        return np.fromiter(self._vids, object, len(self._vids))
+        known, have = self._vids, len(self._ids)
+        if have < len(known):
+            new = np.fromiter(islice(reversed(known), len(known) - have), object)
+            self._ids = np.concatenate([self._ids, new[::-1]])
+        return self._ids
 
     def in_order(self) -> tuple[Array, U32 | None]:
         """The ids ascending, and the vertex number of each (None: they ascend with the numbers)."""
@@ -213,10 +233,18 @@ class StringIds:
 
     def nbytes(self) -> int:
         """Bytes held, about."""
-        return sum(len(each) + 120 for each in self._vids)
+        return self._characters + 120 * len(self._vids)
 
     def probe_distances(self) -> None:
         """There is no table of ours."""
+
+
+def _check_most(num_vertices: int) -> None:
+    if num_vertices > MAX_VERTICES:
+        raise AddressingError(
+            f"a graph has {MAX_VERTICES:,} vertices at most, this one would have {num_vertices:,}; "
+            "cut it into several graphs"
+        )
 
 
 Ids = IntIds | StringIds

@@ -135,7 +135,9 @@ class DegreeAwareLists:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that are in use, free chunks among them."""
+        """Bytes that are in use, free chunks among them. What no list was ever in takes none."""
+        if int(self._tops[0]) == FIRST_PLACE:
+            return 0
         by_vertex = sum(array.itemsize for array in self._vertex.values())
         return self.chunk_bytes + self.num_vertices * by_vertex
 
@@ -188,18 +190,21 @@ class DegreeAwareLists:
         self._run(src, dst, nothing, nothing, nothing, places)
         return places
 
-    def _run(self, src: U32, dst: U32, adds: U8, values: U8, out: U8, places: I64) -> None:
-        """Go over the rows part by part, on all cores."""
-        rows = len(src)
-        looking = len(places) > 0
-        if not rows:
-            return
+    def check_room(self, rows: int) -> None:
+        """Raise if so many rows could be more than there is address space for."""
         top = int(self._tops[0])
         if (top + 2 * rows) * 4 > self._pool.nbytes // 2:
             raise BudgetError(
                 f"the lists hold {top:,} entries, and {rows:,} more could exceed the address space "
                 "reserved for them; compact the graph, or use a machine with more memory"
             )
+
+    def _run(self, src: U32, dst: U32, adds: U8, values: U8, out: U8, places: I64) -> None:
+        """Go over the rows part by part, on all cores."""
+        rows = len(src)
+        looking = len(places) > 0
+        if not rows:
+            return
         cuts = self._in_order(src, dst)
         pairs, order, pairs2, order2 = (room[:rows] for room in self._room)
         arrays = self._arrays()

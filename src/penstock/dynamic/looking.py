@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 from penstock.dynamic import reading
+from penstock.dynamic.robin_hood import ProbeDistances
 from penstock.dynamic.state import State
 from penstock.types import Array
 
@@ -18,6 +19,45 @@ class Looking:
     @property
     def _state(self) -> State:
         raise NotImplementedError
+
+    @property
+    def directed(self) -> bool:
+        """Whether edges have a direction."""
+        return self._state.schema.directed
+
+    @property
+    def multigraph(self) -> bool:
+        """Whether two vertices may have several edges."""
+        return self._state.schema.multigraph
+
+    @property
+    def num_vertices(self) -> int:
+        """How many vertices there are: all that an edge was ever added to, or that were added."""
+        return self._state.num_vertices
+
+    @property
+    def num_edges(self) -> int:
+        """How many edges there are; an undirected one counts once."""
+        return self._state.num_edges
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory: lists, their indexes, what there is by vertex, and the table of ids."""
+        return self._state.nbytes
+
+    @property
+    def ids(self) -> Array:
+        """The user's ids, ascending."""
+        with self._lock:
+            return self._state.ids.in_order()[0]
+
+    def probe_distances(self) -> dict[str, ProbeDistances]:
+        """How far entries are from home, in the tables there are."""
+        with self._lock:
+            sides = self._state.sides.items()
+            found = {f"{name}-lists": side.added.probe_distances() for name, side in sides}
+            ids = self._state.ids.probe_distances()
+            return found if ids is None else {**found, "ids": ids}
 
     def has_edges(self, src: Any, dst: Any) -> Array:
         """Whether there is an edge from each source to its target."""

@@ -93,6 +93,18 @@ class MergedSide:
         """Entries of all lists."""
         return self.added.num_edges + (0 if self.base is None else self._live_edges)
 
+    @property
+    def changed_bytes(self) -> int:
+        """Bytes of what changed since the base."""
+        return self.added.chunk_bytes + (0 if self.removed is None else self.removed.chunk_bytes)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        if self.removed is None:
+            return self.added.nbytes
+        return self.added.nbytes + self.removed.nbytes + self._live.nbytes + self._degrees.nbytes
+
     def grow(self, num_vertices: int) -> None:
         """Have so many vertices; new ones have no edges."""
         self.added.grow(num_vertices)

@@ -53,7 +53,8 @@ class GivenSchema:
             there = getattr(found, name)
             if name == "reverse" and not found.directed:
                 continue  # an undirected graph has both directions anyway
-            if said is not None and said != there and not (name == "ids" and there is None):
+            same = said is None or _in_any_order(said) == _in_any_order(there)
+            if not same and not (name == "ids" and there is None):
                 option = {"columns": "edge_properties", "vertex_columns": "vertex_properties"}
                 raise OptionError(
                     f"{option.get(name, name)}: {where} has {_spell(there)}, not {_spell(said)}; "
@@ -117,6 +118,10 @@ def _of_graph(graph: Graph) -> LiveSchema:
         columns=catalog.columns,
         weight=catalog.weight,
     )
+
+
+def _in_any_order(value: Any) -> Any:
+    return frozenset(value) if isinstance(value, tuple) else value
 
 
 def _spell(value: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,12 +56,7 @@ class State:
         self.workers = Workers(self.threads)
         self.ids: Ids = self._make_ids(schema.ids or "int")
         self._ids_known = schema.ids is not None
-        directions: tuple[Direction, ...] = (
-            ("out", "in") if schema.directed and schema.reverse else ("out",)
-        )
-        self.sides: dict[Direction, MergedSide] = {
-            direction: self._side(direction) for direction in directions
-        }
+        self.sides = self._make_sides()
         self.num_edges = 0 if base is None else base.num_edges
         if base is not None:
             self.set_id_kind("string" if base.catalog.ids.kind == "string" else "int")
@@ -93,6 +88,20 @@ class State:
         """What ids are; None if no batch has said so."""
         return self.ids.kind if self._ids_known else None
 
+    def rebase(self, base: Graph) -> None:
+        """Stand on a base that has everything, vertex numbers included: let all changes go."""
+        self._close_sides()
+        self.schema = replace(self.schema, ids=self.id_kind)
+        self.base = base
+        self.sides = {}
+        self.sides = self._make_sides()
+        self._grow()
+
+    def _make_sides(self) -> dict[Direction, MergedSide]:
+        two = self.schema.directed and self.schema.reverse
+        directions: tuple[Direction, ...] = ("out", "in") if two else ("out",)
+        return {direction: self._side(direction) for direction in directions}
+
     def _side(self, direction: Direction) -> MergedSide:
         schema = self.schema
         base = None if self.base is None else BaseLists(self.base, direction, self.threads)
@@ -108,23 +117,21 @@ class State:
         return self.ids.num_vertices
 
     @property
-    def delta_bytes(self) -> int:
-        """Bytes of what changed since the base, in memory."""
-        total = 0
-        for side in self.sides.values():
-            total += side.added.nbytes + (0 if side.removed is None else side.removed.nbytes)
-        return total
+    def nbytes(self) -> int:
+        """Bytes in memory: lists, their indexes, what there is by vertex, and the table of ids."""
+        return sum(side.nbytes for side in self.sides.values()) + self.ids.nbytes()
 
     @property
     def changed_bytes(self) -> int:
         """Those of them that merging gives back."""
-        sides = self.sides.values()
-        lists = [each for side in sides for each in (side.added, side.removed) if each is not None]
-        return sum(each.chunk_bytes for each in lists)
+        return sum(side.changed_bytes for side in self.sides.values())
 
     def close(self) -> None:
         """End the threads."""
         self.workers.close()
+        self._close_sides()
+
+    def _close_sides(self) -> None:
         for side in self.sides.values():
             for lists in (side.base, side.added, side.removed):
                 if lists is not None:
@@ -137,6 +144,17 @@ class State:
             column.grow(self.num_vertices)
 
     # Batches
+
+    def check_room(self, batch: Batch) -> None:
+        """Raise if a batch may not fit: what is in the log must take effect."""
+        if isinstance(batch, VertexBatch):
+            self.ids.check_room(batch.ids)
+            return
+        self.ids.check_room(batch.src, batch.dst)
+        for side in self.sides.values():
+            for lists in (side.added, side.removed):
+                if lists is not None:
+                    lists.check_room(2 * len(batch))
 
     def apply(self, batch: Batch, *, telling: bool = True) -> Effect:
         """Change the graph as a checked batch says. Unless ``telling``, the effect names no

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import weakref
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +27,9 @@ from penstock.progress import Progress
 from penstock.store.catalog import FileRecord
 from penstock.store.graph import Graph, open_graph
 from penstock.types import U32, Direction
+
+#: Changes may always take this part of the memory, however much ids and vertices take.
+LEAST_SHARE = 4
 
 
 class CurrentSide:
@@ -182,6 +185,7 @@ class Storage:
     def log(self, batch: Batch) -> int:
         """Make sure that a batch is not lost; returns its place among all."""
         self._check_writable()
+        self.state.check_room(batch)
         if self._log is None:
             return next(self._numbers)
         return self._log.append(*encode(batch, self.state.ids.kind))
@@ -209,8 +213,12 @@ class Storage:
     # Compaction
 
     def is_full(self) -> bool:
-        """Whether what changed takes more memory than it may."""
-        return self._budget is not None and self.state.changed_bytes > self._budget
+        """Whether what changed takes more memory than is left beside what stays."""
+        if self._budget is None:
+            return False
+        changed = self.state.changed_bytes
+        left = self._budget - (self.state.nbytes - changed)
+        return changed > max(left, self._budget // LEAST_SHARE)
 
     def _write(
         self, state: State, target: Path, *, overwrite: bool = False,
@@ -254,16 +262,8 @@ class Storage:
             raise
         log.abandon()
         self._log = fresh
-        self._take_over(base)
+        self.state.rebase(base)
         folder.remove_leftovers()
-
-    def _take_over(self, base: Graph) -> None:
-        """From now on the base has everything: what was in memory is let go."""
-        old = self.state
-        schema = replace(old.schema, ids=old.id_kind)
-        self.state = self._make_state(schema, base)
-        self.state.columns = old.columns
-        old.close()
 
     def hold_for(self, still: Graph) -> None:
         """Keep the files of the base as long as a snapshot is there."""
@@ -284,6 +284,18 @@ class Storage:
             old.close()
         else:
             self._replay()
+
+    def close_after(self, owner: object) -> Callable[[], object]:
+        """Close when the owner is gone, or the process ends, if nobody has called what this returns
+        before. A process that was forked meanwhile closes nothing: the log is not its own.
+        """
+        process = os.getpid()
+
+        def close() -> None:
+            if os.getpid() == process:
+                self.close()
+
+        return weakref.finalize(owner, close)
 
     def close(self) -> None:
         """Sync, and let go of everything."""

@@ -14,8 +14,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from penstock.dynamic.base_kernels import is_ascending
 from penstock.dynamic.view_lists import ChangedLists, LiveLists, Side, freeze, make_source
 from penstock.dynamic.view_pages import survey
+from penstock.errors import PenstockError
 from penstock.jit import kernel
 from penstock.parallel import ordered_map
 from penstock.radix import sort_pairs
@@ -79,6 +81,7 @@ class LiveView(Graph):
     """A version of a graph that changes; see the module."""
 
     def __init__(self, version: Version) -> None:
+        self._expired = False
         self._ids = version.ids
         self._sides = version.sides
         surveys = {
@@ -137,8 +140,17 @@ class LiveView(Graph):
         base = self.source(self.directions[0]).base
         return self if base is None else base
 
+    def expire(self) -> None:
+        """The lists are about to change: they are not this version's any more."""
+        self._expired = True
+
     def source(self, direction: Direction) -> LiveLists | ChangedLists:
         """Who has the lists of a direction."""
+        if self._expired:
+            raise PenstockError(
+                "the graph has changed since this view of it was made; use it within `with "
+                "d.reading()`, or take d.snapshot(), which stays"
+            )
         return self._sources[self.stored(direction)]
 
     def iter_adjacency(self, direction: Direction = "out", threads: int = 1) -> Iterator[Adjacency]:
@@ -200,13 +212,13 @@ class _FrozenIds:
 
 def order_ids(ids: Array) -> tuple[Array, U32 | None]:
     """Ids by vertex number (int64 of 0 or more, or strings) as :meth:`IdSource.in_order` gives
-    them; what is returned are copies, if it is not in order already.
+    them; what is returned are copies.
     """
     if ids.dtype == object:
         order = np.argsort(ids, kind="stable").astype(np.uint32)
         return ids[order], order
-    if (ids[1:] > ids[:-1]).all():
-        return ids, None
+    if is_ascending(ids):
+        return ids.copy(), None
     most = int(ids.max())
     if most < _DENSE * len(ids):
         order, places = np.empty(len(ids), np.uint32), np.full(most + 1, NO_VERTEX, np.uint32)
@@ -222,14 +234,34 @@ def order_ids(ids: Array) -> tuple[Array, U32 | None]:
     return keys.view(np.int64), order
 
 
+def extend_order(found: tuple[Array, U32 | None], ids: Array) -> tuple[Array, U32 | None]:
+    """What :func:`order_ids` gives for ids, going by what it gave for the first of them."""
+    old, order = found
+    new, places = order_ids(ids[len(old) :])
+    where = np.searchsorted(old, new)
+    if order is None and places is None and where[0] == len(old):
+        return np.concatenate([old, new]), None
+    if order is None:
+        order = np.arange(len(old), dtype=np.uint32)
+    if places is None:
+        places = np.arange(len(new), dtype=np.uint32)
+    where += np.arange(len(new))
+    rest = np.ones(len(ids), np.bool_)
+    rest[where] = False
+    ascending, whole = np.empty(len(ids), old.dtype), np.empty(len(ids), np.uint32)
+    ascending[where], ascending[rest] = new, old
+    whole[where], whole[rest] = places + np.uint32(len(old)), order
+    return ascending, whole
+
+
 @kernel
 def _order_dense(ids, places, ascending, order):  # type: ignore[no-untyped-def]
     """Put ids in order by having a place for each number up to the largest."""
-    for v in range(len(ids)):
-        places[ids[v]] = v
-    to = 0
-    for k in range(len(places)):
-        if places[k] != NO_VERTEX:
-            ascending[to] = k
-            order[to] = places[k]
-            to += 1
+    for v in range(np.uint64(len(ids))):
+        places[np.uint64(ids[v])] = v
+    to = np.uint64(0)
+    for k in range(np.uint64(len(places))):
+        # What is no id is written over by the next one; the last one is an id.
+        ascending[to] = k
+        order[to] = places[k]
+        to += np.uint64(places[k] != NO_VERTEX)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from penstock.dynamic.base_pages import list_groups
-from penstock.jit import count_ones, kernel
+from penstock.jit import bit_length, kernel
 from penstock.store.catalog import DirectionStats
 from penstock.store.graph import Graph
 from penstock.store.layout import PAGE_TABLE_DTYPE
@@ -35,7 +35,10 @@ def survey(degrees: U32, base: Graph | None, direction: Direction) -> Survey:
     """
     begins, groups = _base_begins(base, direction)
     known = 0 if base is None else base.num_vertices
-    rows: I64 = np.empty((len(begins) + len(degrees) - known + 1, 2), np.int64)
+    # Two pages next to each other have more edges than one may have, or the first its vertices.
+    total = int(degrees.sum(dtype=np.uint64))
+    pages = len(begins) + 2 * (total // PAGE_EDGES) + len(degrees) // PAGE_VERTICES + 3
+    rows: I64 = np.empty((pages, 2), np.int64)
     histogram: I64 = np.zeros((4, 33), np.int64)
     begins = np.append(begins, known)
     pages, most = _cut(degrees, begins, PAGE_EDGES, PAGE_VERTICES, rows, histogram)
@@ -48,7 +51,6 @@ def survey(degrees: U32, base: Graph | None, direction: Direction) -> Survey:
     table["kind"] = SMALL
     table.flags.writeable = False
     by_degree = tuple(histogram.sum(axis=0)[: int(most).bit_length() + 1].tolist())
-    total = int(edges[-1])
     stats = DirectionStats(pages, total, pages, 0, 0, int(most), by_degree[0], by_degree)
     return Survey(table, stats, groups)
 
@@ -87,13 +89,6 @@ def _cut(degrees, begins, most_edges, most_vertices, rows, histogram):  # type: 
             pages += 1
         total += np.int64(degree)
         most = max(most, degree)
-        # All bits from the highest one down: as many as the degree has.
-        spread = np.uint64(degree)
-        spread |= spread >> np.uint64(1)
-        spread |= spread >> np.uint64(2)
-        spread |= spread >> np.uint64(4)
-        spread |= spread >> np.uint64(8)
-        spread |= spread >> np.uint64(16)
-        histogram[v & 3, count_ones(spread)] += 1
+        histogram[v & 3, bit_length(degree)] += 1
     rows[pages, 0], rows[pages, 1] = len(degrees), total
     return pages, most
