@@ -1,7 +1,8 @@
 """Kernels as the real compiler sees them: PTX, and machine code where ptxas is at hand.
 
 Each part runs in a process of its own, without the simulator. Every kernel is compiled for every
-compute capability, and every program for one. Toolkits from CUDA 13 on have no 7.0.
+compute capability, every program of these tests for one, and every program of the package for the
+lowest and the highest. Toolkits from CUDA 13 on have no 7.0.
 """
 
 from __future__ import annotations
@@ -126,7 +127,8 @@ def bare(ptx):
 
 def built_ins():
     """What check_all finds for every program of the package, and what is beyond the limits."""
-    rows = list(cuda_check.check_all(built_in.shapes(), cuda_check.CAPABILITIES, BLOCK))
+    ends = cuda_check.CAPABILITIES[:: len(cuda_check.CAPABILITIES) - 1]
+    rows = list(cuda_check.check_all(built_in.shapes(), ends, BLOCK))
     wrong = [
         (*row, found)
         for row in rows
@@ -169,10 +171,10 @@ def test_what_is_made_for_several_capabilities_is_what_is_made_for_each():
 
 
 @needs_compiler
-def test_every_program_of_the_package_compiles_for_every_capability():
+def test_every_program_of_the_package_compiles():
     programs, wrong, assembled = elsewhere("built_ins()")
     assert list(dict.fromkeys(programs)) == list(built_in.ALL)
-    assert len(programs) >= 4 * 11 * len(built_in.ALL)  # kernels of each, at least
+    assert len(programs) >= 2 * 11 * len(built_in.ALL)  # kernels of each, at least
     assert wrong == []
     if not assembled:
         pytest.skip("no ptxas: PTX is compiled, but what it uses is not known")
