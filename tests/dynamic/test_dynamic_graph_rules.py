@@ -234,3 +234,13 @@ def test_what_ids_that_are_strings_take_grows_with_them():
         sizes.append(graph._state.ids.nbytes())
         assert graph._state.ids.by_vid().tolist() == list(graph._state.ids._vids)
     assert all(after - before > 200 for before, after in itertools.pairwise(sizes))
+
+
+def test_an_empty_base_does_not_say_what_ids_are(tmp_path):
+    with ps.DynamicGraph(tmp_path / "g") as graph:
+        graph.compact()
+        graph.add_edges(["a"], ["b"])
+    with ps.DynamicGraph(tmp_path / "g") as again:
+        assert again.ids.tolist() == ["a", "b"]
+        again.compact()
+        assert again.neighbors("a").tolist() == ["b"]

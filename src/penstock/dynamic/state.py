@@ -58,7 +58,7 @@ class State:
         self._ids_known = schema.ids is not None
         self.sides = self._make_sides()
         self.num_edges = 0 if base is None else base.num_edges
-        if base is not None:
+        if base is not None and base.num_vertices:
             self.set_id_kind("string" if base.catalog.ids.kind == "string" else "int")
             self.ids.load(base.ids_by_vid())
         self.columns = [ByVertex(column.dtype) for column in schema.vertex_columns]
