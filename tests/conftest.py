@@ -19,12 +19,9 @@ settings.load_profile("penstock")
 
 
 def pytest_collection_finish() -> None:
-    """Modules and tests stay to the end: collections of garbage need not look at them. Nor need
-    there be so many: what a compiler makes is either kept or gone without them.
-    """
+    """Modules and tests stay to the end: collections of garbage need not look at them."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(scope="module")
