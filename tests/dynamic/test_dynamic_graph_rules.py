@@ -244,3 +244,19 @@ def test_an_empty_base_does_not_say_what_ids_are(tmp_path):
         assert again.ids.tolist() == ["a", "b"]
         again.compact()
         assert again.neighbors("a").tolist() == ["b"]
+
+
+def test_a_graph_goes_on_when_it_cannot_stand_on_its_new_base(tmp_path, monkeypatch):
+    with ps.DynamicGraph(tmp_path / "g") as graph:
+        graph.add_edges([1, 2], [2, 3])
+        with monkeypatch.context() as patch:
+            patch.setattr(region, "reserved_bytes", lambda: 1 << 60)
+            with pytest.raises(BudgetError, match="address space"):
+                graph.compact()
+        assert graph.neighbors(1).tolist() == [2]
+        assert graph.add_edges([1, 3], [2, 4]) == 1
+        assert graph.delete_edges([2], [3]) == 1
+    with ps.DynamicGraph(tmp_path / "g") as again:
+        assert sorted(again) == [(1, 2), (3, 4)]
+        again.compact()
+        assert sorted(again) == [(1, 2), (3, 4)]

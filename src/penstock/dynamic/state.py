@@ -56,7 +56,7 @@ class State:
         self.workers = Workers(self.threads)
         self.ids: Ids = self._make_ids(schema.ids or "int")
         self._ids_known = schema.ids is not None
-        self.sides = self._make_sides()
+        self.sides = self._make_sides(base)
         self.num_edges = 0 if base is None else base.num_edges
         if base is not None and base.num_vertices:
             self.set_id_kind("string" if base.catalog.ids.kind == "string" else "int")
@@ -89,22 +89,23 @@ class State:
         return self.ids.kind if self._ids_known else None
 
     def rebase(self, base: Graph) -> None:
-        """Stand on a base that has everything, vertex numbers included: let all changes go."""
+        """Stand on a base that has everything, vertex numbers included: let all changes go. If that
+        fails, everything is as it was, which says the same.
+        """
+        sides = self._make_sides(base)
         self._close_sides()
         self.schema = replace(self.schema, ids=self.id_kind)
-        self.base = base
-        self.sides = {}
-        self.sides = self._make_sides()
+        self.base, self.sides = base, sides
         self._grow()
 
-    def _make_sides(self) -> dict[Direction, MergedSide]:
+    def _make_sides(self, base: Graph | None) -> dict[Direction, MergedSide]:
         two = self.schema.directed and self.schema.reverse
         directions: tuple[Direction, ...] = ("out", "in") if two else ("out",)
-        return {direction: self._side(direction) for direction in directions}
+        return {direction: self._side(direction, base) for direction in directions}
 
-    def _side(self, direction: Direction) -> MergedSide:
+    def _side(self, direction: Direction, graph: Graph | None) -> MergedSide:
         schema = self.schema
-        base = None if self.base is None else BaseLists(self.base, direction, self.threads)
+        base = None if graph is None else BaseLists(graph, direction, self.threads)
         added = DegreeAwareLists(
             schema.columns, multigraph=schema.multigraph, threads=self.threads,
             threshold=self._threshold,
