@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from penstock.errors import AccessError
+from penstock.errors import AccessError, InputError, InputNotFoundError
 from penstock.metrics import Metrics
 
 #: What the parts of a stream's work are called, as GStream's figure has them.
 NAMES = {"io": "read", "decode": "copy", "kernel": "kernel"}
+
+
+class Span(NamedTuple):
+    """What a stream did for a while, as a trace file has it."""
+
+    stream: int
+    #: One of the values of :data:`NAMES`.
+    part: str
+    begin_ms: float
+    length_ms: float
 
 
 def trace_events(metrics: Metrics) -> list[dict[str, Any]]:
@@ -41,3 +52,21 @@ def write_trace(path: Path, metrics: Metrics) -> None:
         path.write_text(json.dumps(document))
     except OSError as error:
         raise AccessError(f"{path}: the trace cannot be written ({error.strerror})") from None
+
+
+def read_trace(path: str | os.PathLike[str]) -> list[Span]:
+    """What is in a trace file."""
+    try:
+        found = json.loads(Path(path).read_text())
+        return [
+            Span(int(event["tid"]), str(event["name"]), event["ts"] / 1e3, event["dur"] / 1e3)
+            for event in found["traceEvents"]
+            if event["ph"] == "X"
+        ]
+    except OSError as error:
+        raise InputNotFoundError(f"{path}: cannot be read ({error.strerror})") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{path}: is not a trace ({type(error).__name__}: {error}); "
+            "expected what --trace writes"
+        ) from None

@@ -5,20 +5,17 @@ Matplotlib, the extra ``penstock[plot]``, is imported when something is drawn.
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 from penstock.config import format_bytes
-from penstock.errors import InputError, InputNotFoundError
-from penstock.interfaces.drawing import (
+from penstock.drawing import (
     BLUE,
     GREEN,
     GREY,
     INK,
     ORANGE,
     PURPLE,
-    SKY,
     Row,
     add_legend,
     add_note,
@@ -28,14 +25,11 @@ from penstock.interfaces.drawing import (
     plain_ticks,
     rows_of,
 )
+from penstock.engine.plot_timeline import add_part_names, draw_lanes
+from penstock.engine.trace import read_trace
 
 ALGORITHMS = {"BFS": BLUE, "PageRank": ORANGE}
-#: The parts of a stream's work, as traces call them.
-PARTS = {"read": ORANGE, "copy": SKY, "kernel": GREEN}
-PART_NAMES = {"read": "read the page", "copy": "decode it", "kernel": "kernel"}
 POLICIES = {"keep": GREEN, "lru": BLUE, "mru": ORANGE, "lfu": PURPLE}
-#: Parts of a timeline closer together than this share of it are drawn as one.
-_FINEST = 1 / 4000
 
 
 # Timelines
@@ -46,64 +40,17 @@ def timeline(trace: str | os.PathLike[str], picture: str | os.PathLike[str]) -> 
     draw_timeline([{"algorithm": Path(trace).stem, "trace": trace}], Path(picture))
 
 
-def read_trace(path: str | os.PathLike[str]) -> list[tuple[int, str, float, float]]:
-    """The events of a trace file: stream, part of the work, begin and length in milliseconds."""
-    try:
-        found = json.loads(Path(path).read_text())
-        return [
-            (int(event["tid"]), str(event["name"]), event["ts"] / 1e3, event["dur"] / 1e3)
-            for event in found["traceEvents"]
-            if event["ph"] == "X"
-        ]
-    except OSError as error:
-        raise InputNotFoundError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"{path}: is not a trace ({type(error).__name__}: {error}); "
-            "expected what --trace writes"
-        ) from None
-
-
 def draw_timeline(rows: list[Row], path: Path) -> None:
     """One panel for each trace."""
     traces = [read_trace(row["trace"]) for row in rows]
-    streams = [sorted({event[0] for event in events}) for events in traces]
-    heights = [max(len(each), 3) for each in streams]
+    heights = [max(len({span.stream for span in spans}), 3) for spans in traces]
     with open_figure(path, 8, 1.1 + 0.14 * sum(heights) + 0.6 * len(rows)) as figure:
         panels = figure.subplots(len(rows), 1, squeeze=False, height_ratios=heights)[:, 0]
-        for axes, row, events, numbers in zip(panels, rows, traces, streams, strict=True):
-            start = min((event[2] for event in events), default=0.0)
-            end = max((event[2] + event[3] for event in events), default=1.0)
-            for part, color in PARTS.items():
-                for place, stream in enumerate(numbers):
-                    mine = [e[2:] for e in events if e[0] == stream and e[1] == part]
-                    spans = merged(mine, (end - start) * _FINEST)
-                    moved = [(begin - start, length) for begin, length in spans]
-                    axes.broken_barh(moved, (place - 0.38, 0.76), facecolor=color, linewidth=0)
+        for axes, row, spans in zip(panels, rows, traces, strict=True):
+            draw_lanes(axes, spans)
             axes.set_title(row["algorithm"])
-            axes.set(ylim=(max(len(numbers), 1) - 0.4, -0.6), xlim=(0, end - start))
-            axes.set_ylabel("stream")
-            axes.set_yticks(range(0, len(numbers), max(1, len(numbers) // 4)))
-            axes.grid(visible=False, axis="y")
-        words = {PART_NAMES[part]: color for part, color in PARTS.items()}
-        add_legend(panels[0], words, loc="lower right", bbox_to_anchor=(1, 0.98), ncols=3)
+        add_part_names(panels[0])
         panels[-1].set_xlabel("milliseconds since the first page")
-
-
-def merged(spans: list[tuple[float, float]], gap: float) -> list[tuple[float, float]]:
-    """Begins and lengths, in order, with those closer together than ``gap`` as one.
-
-    >>> merged([(0, 1), (1.1, 1), (5, 1)], 0.5)
-    [(0, 2.1), (5, 1)]
-    """
-    found: list[tuple[float, float]] = []
-    for begin, length in sorted(spans):
-        if found and begin - sum(found[-1]) < gap:
-            first = found[-1][0]
-            found[-1] = (first, max(sum(found[-1]), begin + length) - first)
-        else:
-            found.append((begin, length))
-    return found
 
 
 # Experiments

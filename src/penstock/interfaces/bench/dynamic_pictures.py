@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from penstock.interfaces.bench.dynamic_experiments import LATENCIES, STATIC
-from penstock.interfaces.bench.dynamic_runs import CSR, OURS
-from penstock.interfaces.drawing import (
+from penstock.drawing import (
     BLUE,
     GREEN,
     GREY,
@@ -23,6 +21,8 @@ from penstock.interfaces.drawing import (
     plain_ticks,
     rows_of,
 )
+from penstock.interfaces.bench.dynamic_experiments import LATENCIES, STATIC
+from penstock.interfaces.bench.dynamic_runs import CSR, OURS
 
 COLORS = {
     OURS: BLUE, "degaware": ORANGE, "baseline_map": PURPLE, "baseline_vec": GREEN,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.interfaces.bench.garaph_devices import BOTH, DISPATCHED, HOST, OTHER
-from penstock.interfaces.drawing import (
+from penstock.drawing import (
     BLUE,
     GREEN,
     GREY,
@@ -20,6 +19,7 @@ from penstock.interfaces.drawing import (
     plain_ticks,
     rows_of,
 )
+from penstock.interfaces.bench.garaph_devices import BOTH, DISPATCHED, HOST, OTHER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

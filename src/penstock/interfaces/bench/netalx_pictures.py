@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.config import format_bytes
-from penstock.interfaces.bench.netalx_experiments import MODES, OUTCOMES
-from penstock.interfaces.bench.netalx_searches import DUAL, MEMORY, SCALES_LESS, TIERS
-from penstock.interfaces.drawing import (
+from penstock.drawing import (
     BLUE,
     GREEN,
     GREY,
@@ -25,6 +23,8 @@ from penstock.interfaces.drawing import (
     plain_ticks,
     rows_of,
 )
+from penstock.interfaces.bench.netalx_experiments import MODES, OUTCOMES
+from penstock.interfaces.bench.netalx_searches import DUAL, MEMORY, SCALES_LESS, TIERS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
+from penstock.drawing import check_drawing
 from penstock.errors import AccessError, OptionError
-from penstock.interfaces.drawing import check_drawing
 from penstock.version import __version__
 
 Row = dict[str, Any]

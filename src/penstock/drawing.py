@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import AccessError, OptionError
+from penstock.errors import OptionError
+from penstock.files import unfinished
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,19 +69,41 @@ def check_drawing(path: str | os.PathLike[str] | None = None) -> None:
 
 
 @contextmanager
+def drawn_alike() -> Iterator[None]:
+    """What is drawn or written within it has the common look; nothing stays set afterwards."""
+    check_drawing()
+    import matplotlib
+    from matplotlib.rcsetup import cycler
+
+    colors = [BLUE, ORANGE, GREEN, PURPLE, SKY]
+    style = _STYLE | {"axes.prop_cycle": cycler(color=colors)}
+    with matplotlib.rc_context(style):  # type: ignore[arg-type, unused-ignore]
+        yield
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure of no window and no notebook, to be made where things are :func:`drawn_alike`."""
+    from matplotlib.figure import Figure
+
+    return Figure((width, height), layout="constrained")
+
+
+def save_figure(figure: Figure, path: Path, *, overwrite: bool = True, dpi: int = 160) -> None:
+    """Write a picture, whole or not at all; the end of its name says which kind."""
+    check_drawing(path)
+    suffix = path.suffix.lower()
+    with unfinished(path, overwrite=overwrite) as temporary:
+        figure.savefig(temporary, format=suffix[1:], dpi=dpi, metadata=_UNDATED.get(suffix))
+
+
+@contextmanager
 def open_figure(path: Path, width: float, height: float) -> Iterator[Figure]:
     """A figure to draw on, which is written at the end of the block."""
     check_drawing(path)
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context(_STYLE):  # type: ignore[arg-type, unused-ignore]
-        figure = Figure((width, height), layout="constrained")
+    with drawn_alike():
+        figure = new_figure(width, height)
         yield figure
-        try:
-            figure.savefig(path, dpi=160, metadata=_UNDATED.get(path.suffix.lower()))
-        except OSError as error:
-            raise AccessError(f"{path}: cannot be written ({error.strerror})") from None
+        save_figure(figure, path)
 
 
 def rows_of(rows: Iterable[Row], **wanted: object) -> list[Row]:
@@ -115,6 +138,26 @@ def plain_ticks(axis: Any, values: Sequence[float] | None = None) -> None:
         LogLocator(subs=(1.0, 3.0)) if values is None else FixedLocator(list(values))
     )
     axis.set_minor_locator(NullLocator())
+
+
+def short_number(value: float) -> str:
+    """A number for a tick.
+
+    >>> short_number(20_000), short_number(3e6), short_number(2e9), short_number(1e-5)
+    ('20,000', '3 M', '2 G', '1e-5')
+    """
+    for size, letter in ((1e9, "G"), (1e6, "M")):
+        if abs(value) >= size:
+            return f"{value / size:,g} {letter}"
+    return f"{value:,g}".replace("e-0", "e-")
+
+
+def number_ticks(axis: Any) -> None:
+    """Short numbers at the ticks that the axis has."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    axis.set_major_formatter(FuncFormatter(lambda value, _: short_number(value)))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def add_legend(axes: Axes, entries: dict[str, str], **options: Any) -> None:
