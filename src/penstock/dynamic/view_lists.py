@@ -66,12 +66,24 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class FrozenLists:
-    """A copy of lists in memory, one after another."""
+    """Lists in memory, one after another, that stay as they are: that of vertex v is
+    ``neighbours[offsets[v] : offsets[v + 1]]``. Offsets are uint64, or uint32 for lists that have
+    no base.
+    """
 
-    starts: U64
-    ends: U64
+    offsets: Array
     neighbours: U32
     columns: tuple[Array, ...] = ()
+
+    @property
+    def starts(self) -> Array:
+        """Where each list begins."""
+        return self.offsets[:-1]
+
+    @property
+    def ends(self) -> Array:
+        """Where each list ends."""
+        return self.offsets[1:]
 
 
 def freeze(side: Side) -> Side:
@@ -92,7 +104,7 @@ def freeze_lists(lists: Tables) -> FrozenLists:
     for column in lists.columns:
         columns.append(np.empty(total, column.dtype))
         _copy(starts, ends, column, offsets, columns[-1])
-    return FrozenLists(offsets[:-1], offsets[1:], neighbours, tuple(columns))
+    return FrozenLists(offsets, neighbours, tuple(columns))
 
 
 class LiveLists:
@@ -103,8 +115,9 @@ class LiveLists:
     def __init__(self, side: Side) -> None:
         lists, n = side.added, len(side.degrees)
         assert len(lists.starts) >= n
+        packed = lists.offsets[: n + 1] if isinstance(lists, FrozenLists) else None
         self.in_place = InPlace(
-            lists.starts[:n], lists.ends[:n], lists.neighbours, tuple(lists.columns)
+            lists.starts[:n], lists.ends[:n], lists.neighbours, tuple(lists.columns), packed
         )
 
     def base_pages(self, page: int) -> range:
@@ -197,7 +210,7 @@ def _measure(starts, ends, offsets):  # type: ignore[no-untyped-def]
     total, one = np.uint64(0), np.uint64(1)
     offsets[0] = 0
     for i in range(np.uint64(len(starts))):
-        total += ends[i] - starts[i]
+        total += np.uint64(ends[i]) - np.uint64(starts[i])
         offsets[i + one] = total
 
 
@@ -206,7 +219,7 @@ def _copy(starts, ends, values, offsets, out):  # type: ignore[no-untyped-def]
     """Copy lists to where :func:`_measure` says."""
     for i in range(np.uint64(len(starts))):
         at = np.uint64(offsets[i])
-        for k in range(starts[i], ends[i]):
+        for k in range(np.uint64(starts[i]), np.uint64(ends[i])):
             out[at] = values[k]
             at += np.uint64(1)
 

@@ -141,7 +141,10 @@ class Topology:
                 there.columns[names.index(name)]
                 for name in column_positions(self.graph, self.columns)
             )
-            lists = Block(0, there.starts, there.neighbours, columns, there.ends)
+            if there.offsets is not None:
+                lists = Block(0, there.offsets, there.neighbours, columns)
+            else:
+                lists = Block(0, there.starts, there.neighbours, columns, there.ends)
             return ResidentLists(lists, table, stored, self.workers)
         sizes = list_bytes(self.graph, stored, self.columns)
         block = self.graph.kept.get(key)

@@ -19,12 +19,14 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class InPlace(NamedTuple):
     """Lists in memory, wherever each of them stands: that of vertex v is
     ``neighbours[starts[v] : ends[v]]``. ``columns`` are all those that edges have, aligned with it.
+    ``offsets``: the same once more if they stand one after another, as those of a block do.
     """
 
     starts: U64
     ends: U64
     neighbours: U32
     columns: tuple[Array, ...]
+    offsets: Array | None = None
 
 
 class ListArrays(NamedTuple):

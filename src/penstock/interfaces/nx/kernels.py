@@ -1,0 +1,126 @@
+"""Lists by place: put into order, turned around, without some of their entries."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.interfaces.nx.graph import Lists, Parallel
+from penstock.jit import kernel
+from penstock.types import U32, Array
+
+
+def transpose(lists: Lists) -> Lists:
+    """The lists of the other direction; each ascends by place."""
+    n, total = len(lists.offsets) - 1, len(lists.neighbours)
+    offsets: Array = np.zeros(n + 1, lists.offsets.dtype)
+    neighbours: U32 = np.empty(total, np.uint32)
+    given: Array = np.empty(0) if lists.weights is None else lists.weights
+    weights = np.empty_like(given)
+    _transpose(lists.offsets, lists.neighbours, given, offsets, neighbours, weights)
+    return lists._replace(
+        offsets=offsets,
+        neighbours=neighbours,
+        weights=None if lists.weights is None else weights,
+    )
+
+
+def drop_hidden(lists: Lists) -> Lists:
+    """The lists without the entries whose weight is NaN."""
+    assert lists.weights is not None
+    there = ~np.isnan(lists.weights)
+    before: Array = np.concatenate([[0], np.cumsum(there)])
+    return lists._replace(
+        offsets=before[lists.offsets].astype(lists.offsets.dtype),
+        neighbours=lists.neighbours[there],
+        weights=lists.weights[there],
+    )
+
+
+def arrange(
+    degrees: Array, neighbours: U32, weights: Array | None, order: U32, places: U32
+) -> Lists:
+    """Lists by vertex number as lists by place, each ascending; ``order`` has the vertex number at
+    each place and ``places`` the reverse.
+    """
+    starts = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
+    offsets = offsets_of(degrees[order])
+    given: Array = np.empty(0) if weights is None else weights
+    moved, moved_weights = np.empty_like(neighbours), np.empty_like(given)
+    _arrange(starts, neighbours, given, order, places, offsets, moved, moved_weights)
+    lists = Lists(offsets, moved, None if weights is None else moved_weights)
+    return transpose(transpose(lists))
+
+
+def merge_parallel(lists: Lists, parallel: Parallel) -> Lists:
+    """Ascending lists with each neighbour once."""
+    given: Array = np.empty(0) if lists.weights is None else lists.weights.copy()
+    offsets, neighbours = np.empty_like(lists.offsets), lists.neighbours.copy()
+    total = _merge(lists.offsets, neighbours, given, parallel == "sum", offsets)
+    return lists._replace(
+        offsets=offsets,
+        neighbours=neighbours[:total],
+        weights=None if lists.weights is None else given[:total],
+    )
+
+
+def offsets_of(degrees: Array) -> Array:
+    """Where lists of these sizes begin, one after another, in the type that graphs have."""
+    ends = np.cumsum(degrees, dtype=np.int64)
+    total = int(ends[-1]) if len(ends) else 0
+    offsets: Array = np.zeros(len(degrees) + 1, np.uint32 if total < 1 << 32 else np.uint64)
+    offsets[1:] = ends
+    return offsets
+
+
+@kernel
+def _transpose(offsets, neighbours, weights, to, out, out_weights):  # type: ignore[no-untyped-def]
+    n = len(offsets) - 1
+    for entry in range(len(neighbours)):
+        to[np.int64(neighbours[entry]) + 1] += 1
+    for place in range(n):
+        to[place + 1] += to[place]
+    next_at = to[:n].astype(np.int64)
+    for place in range(n):
+        for entry in range(np.int64(offsets[place]), np.int64(offsets[place + 1])):
+            other = np.int64(neighbours[entry])
+            at = next_at[other]
+            next_at[other] = at + 1
+            out[at] = place
+            if len(weights):
+                out_weights[at] = weights[entry]
+
+
+@kernel
+def _arrange(  # type: ignore[no-untyped-def]
+    starts, neighbours, weights, order, places, offsets, out, out_weights
+):
+    for place in range(len(order)):
+        vertex = np.int64(order[place])
+        at = np.int64(offsets[place])
+        for entry in range(starts[vertex], starts[vertex + 1]):
+            out[at] = places[np.int64(neighbours[entry])]
+            if len(weights):
+                out_weights[at] = weights[entry]
+            at += 1
+
+
+@kernel
+def _merge(offsets, neighbours, weights, is_sum, to):  # type: ignore[no-untyped-def]
+    """In place; returns how many entries are left."""
+    at = 0
+    to[0] = 0
+    for place in range(len(offsets) - 1):
+        begin = at
+        for entry in range(np.int64(offsets[place]), np.int64(offsets[place + 1])):
+            if at > begin and neighbours[at - 1] == neighbours[entry]:
+                if len(weights) and is_sum:
+                    weights[at - 1] += weights[entry]
+                elif len(weights):
+                    weights[at - 1] = min(weights[at - 1], weights[entry])
+                continue
+            neighbours[at] = neighbours[entry]
+            if len(weights):
+                weights[at] = weights[entry]
+            at += 1
+        to[place + 1] = at
+    return at

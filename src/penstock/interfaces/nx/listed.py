@@ -1,0 +1,112 @@
+"""A graph of NetworkX, its dictionaries read into lists once and kept.
+
+What is read is what a function asks for: the lists, then one array for each weight. The NetworkX
+graph stays the owner of names and attributes, and must not be changed while this one is used;
+NetworkX forgets a converted graph when its own is changed.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from penstock.interfaces.nx.dictionaries import read_lists, read_weights
+from penstock.interfaces.nx.frozen import FrozenIds, view_of
+from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Node, Parallel, Weight
+from penstock.interfaces.nx.kernels import drop_hidden, transpose
+from penstock.store.graph import Graph
+from penstock.types import Array, Direction
+
+
+class ListedGraph(NetworkXGraph):
+    """See the module."""
+
+    def __init__(self, original: nx.Graph) -> None:
+        self.original = original
+        self.directed = original.is_directed()
+        self.multigraph = original.is_multigraph()
+        self._lists: dict[Any, Lists] = {}
+        self._graphs: dict[Any, Graph] = {}
+
+    @classmethod
+    def of(cls, original: nx.Graph) -> ListedGraph:
+        """That of a graph; the same one as long as NetworkX keeps it, whatever attributes it was
+        converted for.
+        """
+        cache = getattr(original, "__networkx_cache__", None) or {}
+        for kept in cache.get("backends", {}).get("penstock", {}).values():
+            if isinstance(kept, ListedGraph):
+                return kept
+        return cls(original)
+
+    @cached_property
+    def names(self) -> Any:
+        """The names by place."""
+        names = list(self.original)
+        numbers = range(len(names))
+        # True == 1 and 1.0 == 1, but users want back what they gave.
+        plain = all(type(name) is int for name in names) and names == list(numbers)
+        return numbers if plain else names
+
+    @cached_property
+    def _places(self) -> dict[Node, int]:
+        return {name: place for place, name in enumerate(self.names)}
+
+    def find(self, node: Node) -> int | None:
+        """The place of a node; None if there is none of that name."""
+        try:
+            return self._places.get(node)
+        except TypeError:  # it cannot be hashed, so it is not a node
+            return None
+
+    def number_of_edges(self) -> int:
+        """How many edges there are."""
+        return int(self.original.number_of_edges())
+
+    def lists(
+        self, direction: Direction = "out", weight: Weight = None, parallel: Parallel = "min"
+    ) -> Lists:
+        """See :meth:`NetworkXGraph.lists`."""
+        direction = direction if self.directed else "out"
+        key = (direction, weight, parallel if self.multigraph else None)
+        if callable(weight) or key not in self._lists:
+            self._lists[key] = self._make(direction, weight, parallel)
+        return self._lists[key]
+
+    def _make(self, direction: Direction, weight: Weight, parallel: Parallel) -> Lists:
+        if direction == "in":
+            return transpose(self.lists("out", weight, parallel))
+        if weight is None:
+            return read_lists(self.original, self.names)
+        lists = self.lists()
+        weights, whole = read_weights(self.original, weight, parallel, len(lists.neighbours))
+        made = lists._replace(weights=weights, whole=whole)
+        return drop_hidden(made) if np.isnan(weights).any() else made
+
+    def graph(self, weight: Weight = None, parallel: Parallel = "sum") -> Graph:
+        """See :meth:`NetworkXGraph.graph`."""
+        key = (weight, parallel if self.multigraph else None)
+        if callable(weight) or key not in self._graphs:
+            directions: tuple[Direction, ...] = ("out", "in") if self.directed else ("out",)
+            lists = {each: self.lists(each, weight, parallel) for each in directions}
+            self._graphs[key] = view_of(FrozenIds(np.arange(len(self))), lists)
+        return self._graphs[key]
+
+    def degrees(self, direction: Direction = "out") -> Array:
+        """See :meth:`NetworkXGraph.degrees`."""
+        if self.directed:
+            degrees = self.original.out_degree if direction == "out" else self.original.in_degree
+        else:
+            degrees = self.original.degree
+        return np.fromiter((degree for _, degree in degrees()), np.int64, len(self))
+
+    def subgraph(self, places: Array) -> nx.Graph:
+        """See :meth:`NetworkXGraph.subgraph`."""
+        return self.original.subgraph(self.names_at(places)).copy()
+
+    def to_networkx(self) -> nx.Graph:
+        """The graph that this was made of."""
+        return self.original

@@ -1,0 +1,169 @@
+"""A graph of Penstock as NetworkX's functions take it, wherever it is: nothing is converted.
+
+Nodes are the user's ids, in ascending order. The functions that stream run on the graph as it is;
+those that go from node to node load its lists once, which then have to fit into memory.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from penstock.algorithms.induced_subgraph import induced_subgraph
+from penstock.config import memory_budget
+from penstock.dynamic.graph import DynamicGraph
+from penstock.engine.result import Result
+from penstock.errors import OptionError
+from penstock.interfaces.nx.frozen import FrozenIds, frozen_graph
+from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Node, Parallel, Weight
+from penstock.interfaces.nx.kernels import arrange, merge_parallel
+from penstock.store.graph import Graph
+from penstock.types import U32, Array, Direction
+
+#: A graph of NetworkX takes hundreds of bytes an edge: larger ones are not made unasked.
+MOST_EDGES = 20_000_000
+
+
+class StoredGraph(NetworkXGraph):
+    """See the module. Of a graph that changes it is a snapshot, which later changes do not touch."""
+
+    def __init__(self, graph: Graph | DynamicGraph) -> None:
+        self.stored = graph.snapshot() if isinstance(graph, DynamicGraph) else graph
+        self.directed = self.stored.directed
+        self.multigraph = self.stored.catalog.rules.get("duplicates") == "keep"
+        self._lists: dict[Any, Lists] = {}
+
+    @cached_property
+    def names(self) -> Any:
+        """The names by place."""
+        spec = self.stored.catalog.ids
+        if spec.kind == "range" and spec.first == 0:
+            return range(self.stored.num_vertices)
+        return self.stored.ids.tolist()
+
+    def find(self, node: Node) -> int | None:
+        """The place of a node; None if there is none of that name."""
+        ids = self.stored.ids
+        if not isinstance(node, str if ids.dtype == object else int | np.integer):
+            return None
+        place = int(np.searchsorted(ids, node))
+        return place if place < len(ids) and ids[place] == node else None
+
+    def number_of_edges(self) -> int:
+        """How many edges there are."""
+        return self.stored.num_edges
+
+    def column(self, weight: Weight) -> str | None:
+        """The column of the edges that a weight names; "weight" is also the graph's own. None: every
+        edge weighs 1, which in NetworkX is so of edges without the attribute.
+        """
+        if callable(weight):
+            raise OptionError(
+                "weight: a graph on disk has no attributes that a function could be given; name a "
+                "column of its edges"
+            )
+        if weight == "weight" and self.stored.catalog.weight is not None:
+            return self.stored.catalog.weight
+        return weight if weight in {each.name for each in self.stored.catalog.columns} else None
+
+    def graph(self, weight: Weight = None, parallel: Parallel = "sum") -> Graph:
+        """See :meth:`NetworkXGraph.graph`; weighted only if there is such a column."""
+        column = self.column(weight)
+        if column is None or column == self.stored.catalog.weight:
+            return self.stored
+        raise OptionError(
+            f"weight: edges have a column {column!r}, but the graph was built with "
+            f"{self.stored.catalog.weight!r} as its weight; build it with weights={column!r}"
+        )
+
+    def lists(
+        self, direction: Direction = "out", weight: Weight = None, parallel: Parallel = "min"
+    ) -> Lists:
+        """See :meth:`NetworkXGraph.lists`."""
+        key = (self.stored.stored(direction), self.column(weight), parallel)
+        if key not in self._lists:
+            self._lists[key] = self._load(*key)
+        return self._lists[key]
+
+    def _load(self, direction: Direction, column: str | None, parallel: Parallel) -> Lists:
+        graph, entries = self.stored, self.stored.catalog.directions[direction].num_edges
+        needed = 2 * (entries * (4 if column is None else 12) + 8 * graph.num_vertices)
+        if needed > (room := memory_budget(None)):
+            raise OptionError(
+                f"this function goes from node to node and needs all lists in memory, "
+                f"{needed / 1e9:.1f} GB of {room / 1e9:.1f} GB; Penstock's own functions stream "
+                "them, as do those of NetworkX that the backend's page says stream"
+            )
+        neighbours: U32 = np.empty(entries, np.uint32)
+        weights: Array = np.empty(entries if column else 0, np.float64)
+        degrees: Array = np.zeros(graph.num_vertices, np.int64)
+        at = 0
+        for part in graph.iter_adjacency(direction):
+            end = at + len(part.neighbours)
+            neighbours[at:end] = part.neighbours
+            if column is not None:
+                weights[at:end] = part.columns[column]
+            # A long list is in several pages.
+            degrees[part.first_vid : part.first_vid + len(part.degrees)] += part.degrees
+            at = end
+        lists = arrange(degrees, neighbours, weights if column else None, self._order, self._ranks)
+        kinds = {each.name: each.dtype.kind for each in graph.catalog.columns}
+        lists = lists._replace(whole=kinds.get(column or "", "i") in "iu")
+        return merge_parallel(lists, parallel) if self.multigraph else lists
+
+    @cached_property
+    def _order(self) -> Array:
+        """The vertex number at each place."""
+        order = self.stored.vid_of_rank
+        return np.arange(len(self), dtype=np.uint32) if order is None else np.asarray(order)
+
+    @cached_property
+    def _ranks(self) -> Array:
+        """The place of each vertex number."""
+        ranks = np.empty(len(self), np.uint32)
+        ranks[self._order] = np.arange(len(self), dtype=np.uint32)
+        return ranks
+
+    def degrees(self, direction: Direction = "out") -> Array:
+        """See :meth:`NetworkXGraph.degrees`."""
+        found = np.asarray(self.stored.degrees(direction)).astype(np.int64)[self._order]
+        return found if self.directed else found + self._loops
+
+    @cached_property
+    def _loops(self) -> Array:
+        """How many edges each node has to itself, by place."""
+        loops: Array = np.zeros(len(self), np.int64)
+        for src, dst, _ in self.stored.iter_edges():
+            np.add.at(loops, self._ranks[src[src == dst]], 1)
+        return loops
+
+    def subgraph(self, places: Array) -> StoredGraph:
+        """See :meth:`NetworkXGraph.subgraph`; in memory."""
+        wanted = self.stored.ids[np.sort(places)]
+        return self._with_edges(wanted, induced_subgraph(self.stored, wanted).edges)
+
+    def with_edges(self, edges: Result) -> StoredGraph:
+        """A graph of the same nodes in memory, with some of the edges: a table of ``src`` and
+        ``dst`` and the columns that edges have.
+        """
+        return self._with_edges(self.stored.ids, edges)
+
+    def _with_edges(self, ids: Array, edges: Result) -> StoredGraph:
+        catalog = self.stored.catalog
+        view = frozen_graph(
+            FrozenIds(ids),
+            np.searchsorted(ids, edges.src),
+            np.searchsorted(ids, edges.dst),
+            {each.name: getattr(edges, each.name) for each in catalog.columns},
+            directed=self.directed,
+            weight=catalog.weight,
+            multigraph=self.multigraph,
+        )
+        return StoredGraph(view)
+
+    def to_networkx(self) -> nx.Graph:
+        """The graph as NetworkX has it; refused if it is too large for that."""
+        return self.stored.to_networkx(limit=MOST_EDGES)
