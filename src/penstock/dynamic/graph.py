@@ -27,10 +27,11 @@ from penstock.dynamic.view import LiveView, snapshot
 from penstock.errors import OptionError, PenstockError
 from penstock.progress import Progress
 from penstock.store.graph import Graph
+from penstock.store.outward import Outward
 from penstock.types import Array, IdKind
 
 
-class DynamicGraph(Looking):
+class DynamicGraph(Looking, Outward):
     """A graph whose edges come and go.
 
     Algorithms take it like a graph, and hold changes back until they are done; :meth:`snapshot`

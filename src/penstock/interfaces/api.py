@@ -22,7 +22,7 @@ from penstock.ingest.plan import plan_read
 from penstock.ingest.sorting import DuplicateRule
 from penstock.interfaces.opening import open_any
 from penstock.progress import Progress
-from penstock.protocols import OnBadLine, ReadOptions
+from penstock.protocols import OnBadLine, ReadOptions, Source
 from penstock.store.graph import Graph
 from penstock.types import IdKind
 
@@ -75,8 +75,9 @@ def build(
     Parameters
     ----------
     source
-        A path, a glob or a list of files; an Arrow, pandas or polars table; a SciPy sparse
-        matrix; or arrays ``(src, dst)`` or ``(src, dst, weight)``.
+        A path, a glob or a list of files; an Arrow, pandas or polars table; an Arrow dataset; a
+        SciPy sparse matrix; a graph of NetworkX or igraph; or arrays ``(src, dst)`` or
+        ``(src, dst, weight)``.
     path
         The directory to make. It appears when it is complete, not before.
     directed
@@ -150,10 +151,8 @@ def build(
         chunk_rows=plan.chunk_rows,
     )
     opened = open_source(source, read)
-    if directed is None:
-        directed = opened.directed is not False
     options = BuildOptions(
-        directed=directed,
+        directed=_is_directed(opened, directed),
         duplicates=duplicates,
         self_loops=self_loops,
         vertex_order=vertex_order,
@@ -218,11 +217,13 @@ def generate(
 
 def from_edges(
     src: Any,
-    dst: Any,
+    dst: Any = None,
     weight: Any = None,
-    directed: bool = True,  # noqa: FBT001
+    directed: bool | None = None,  # noqa: FBT001
     num_vertices: int | None = None,
     *,
+    weights: bool | str | int | None = None,
+    attributes: Iterable[str | int] = (),
     duplicates: DuplicateRule = "last",
     self_loops: Literal["keep", "drop"] = "keep",
     vertex_order: VertexOrder = "degree",
@@ -231,14 +232,22 @@ def from_edges(
 ) -> Graph:
     """A graph in memory from arrays of ids (numbers or strings); nothing is written.
 
-    The vertices are those that edges name, or ``0 .. num_vertices - 1`` if that is given. The other
-    options are those of :func:`build`.
+    Instead of arrays it takes one object that :func:`build` reads: a table, a sparse matrix, a
+    graph of NetworkX or igraph; ``weights`` and ``attributes`` are for these.
+
+    The vertices are those that edges name or the object has, or ``0 .. num_vertices - 1`` if that
+    is given. The other options are those of :func:`build`.
     """
     count = thread_count(threads)
-    arrays = (src, dst) if weight is None else (src, dst, weight)
-    source = open_source(arrays, ReadOptions(threads=count))
+    data = src
+    if dst is not None:
+        data = (src, dst) if weight is None else (src, dst, weight)
+    elif weight is not None:
+        raise OptionError("weight: goes with arrays src and dst; of one object, pass weights=")
+    read = ReadOptions(threads=count, weights=weights, attributes=tuple(attributes))
+    source = open_source(data, read)
     options = BuildOptions(
-        directed=directed,
+        directed=_is_directed(source, directed),
         duplicates=duplicates,
         self_loops=self_loops,
         vertex_order=vertex_order,
@@ -248,3 +257,8 @@ def from_edges(
         threads=count,
     )
     return build_graph(source, None, options)
+
+
+def _is_directed(source: Source, directed: bool | None) -> bool:  # noqa: FBT001
+    """What was asked for, else what the input says, else yes."""
+    return source.directed is not False if directed is None else directed

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from penstock.config import thread_count
+from penstock.engine.result_columns import Namer, ids_of
 from penstock.errors import OptionError
 from penstock.files import unfinished
 from penstock.progress import Progress, Silent
 from penstock.store.graph import Graph
+from penstock.store.source import holding_still
 from penstock.types import U32, Array
 
 if TYPE_CHECKING:
@@ -31,6 +33,9 @@ _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _GZIP_LEVEL = 6
 #: Rows that are gathered before they are written: a row group of Parquet.
 _GROUP_ROWS = 1 << 19
+#: What the ends of an edge are called, unless a column is called so; and what no column is.
+_END_NAMES = (("source", "target"), ("src", "dst"), ("from", "to"))
+_RARE_NAMES = (("source of edge", "target of edge"),)
 #: What an id must not have in plain text, where nothing can be put in quotes.
 _UNFIT = r'[\s,;"]|^[#%]|^$'
 
@@ -44,6 +49,7 @@ class _Target:
     compression: str | None
 
 
+@holding_still
 def export(
     graph: Graph,
     path: str | os.PathLike[str],
@@ -55,7 +61,8 @@ def export(
 ) -> Path:
     """Write the edges of a graph to a file, with their weights and attributes.
 
-    An undirected edge is written once. Vertices without edges are not in the file.
+    An undirected edge is written once, from the smaller id. Vertices without edges are not in the
+    file.
 
     Parameters
     ----------
@@ -117,22 +124,51 @@ def _target(path: Path, format_name: str | None) -> _Target:
 def _write(
     graph: Graph, target: _Target, temporary: Path, threads: int, progress: Progress
 ) -> None:
+    if target.format == "txt" and graph.catalog.ids.kind == "string":
+        _check_plain(_strings(graph))
+    schema, batches = edge_batches(graph, _END_NAMES, threads)
+    progress.start("exporting", graph.num_edges, "edges")
+    with ExitStack() as stack:
+        write = _writer(stack, target, temporary, schema)
+        for batch in batches:
+            write(batch)
+            progress.advance(len(batch))
+
+
+def edge_batches(
+    graph: Graph, end_names: tuple[tuple[str, str], ...], threads: int
+) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The edges as Arrow's batches, in the user's ids, with all their columns. The ends have the
+    first names that no column has.
+    """
     import pyarrow as pa
 
-    look_up = _ids(graph, plain=target.format == "txt")
-    names = _end_names({column.name for column in graph.catalog.columns})
+    look_up = _ids(graph)
+    taken = {column.name for column in graph.catalog.columns}
+    names = next(pair for pair in (*end_names, *_RARE_NAMES) if not taken.intersection(pair))
     ends = look_up(np.empty(0, np.uint32)).type
     fields = [(name, ends) for name in names]
     fields += [(c.name, pa.from_numpy_dtype(c.dtype)) for c in graph.catalog.columns]
     schema = pa.schema(fields)
-    progress.start("exporting", graph.num_edges, "edges")
-    with ExitStack() as stack:
-        write = _writer(stack, target, temporary, schema)
-        for src, dst, columns in _groups(graph, threads):
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for src, dst, columns in ranked_edges(graph, threads):
             values = [pa.array(columns[name]) for name in schema.names[2:]]
-            batch = pa.record_batch([look_up(src), look_up(dst), *values], schema=schema)
-            write(batch)
-            progress.advance(len(src))
+            yield pa.record_batch([look_up(src), look_up(dst), *values], schema=schema)
+
+    return schema, batches()
+
+
+def ranked_edges(graph: Graph, threads: int) -> Iterator[tuple[U32, U32, dict[str, Array]]]:
+    """The edges, each once, by the places of their ends among the ascending ids, with their
+    columns; an undirected edge goes from the smaller id.
+    """
+    ranks = Namer(ids_of(graph), graph.vid_of_rank, threads).ranks
+    for group in _groups(graph, threads):
+        src, dst = ranks(group[0]), ranks(group[1])
+        if not graph.directed:
+            src, dst = np.minimum(src, dst), np.maximum(src, dst)
+        yield src, dst, group[2]
 
 
 def _groups(graph: Graph, threads: int) -> Iterator[tuple[U32, U32, dict[str, Array]]]:
@@ -160,34 +196,15 @@ def _together(held: list[tuple[U32, U32, dict[str, Array]]]) -> tuple[U32, U32, 
     )
 
 
-def _end_names(taken: set[str]) -> tuple[str, str]:
-    """Names for the two ends of an edge that no edge column has."""
-    for pair in (("source", "target"), ("src", "dst"), ("from", "to")):
-        if not taken.intersection(pair):
-            return pair
-    return "source of edge", "target of edge"
-
-
-def _ids(graph: Graph, *, plain: bool) -> Callable[[U32], pa.Array]:
-    """A function from vertex numbers to an Arrow array of the user's ids."""
+def _ids(graph: Graph) -> Callable[[U32], pa.Array]:
+    """A function from places among the ascending ids to an Arrow array of these."""
     import pyarrow as pa
 
-    if graph.catalog.ids.kind != "string":
-        ids = graph.ids_by_vid()
-        return lambda vids: pa.array(ids[vids])
-    strings = _strings(graph)
-    if plain:
-        _check_plain(strings)
-    rank_of_vid: U32 | None = None
-    if graph.vid_of_rank is not None:
-        rank_of_vid = np.empty(graph.num_vertices, np.uint32)
-        rank_of_vid[graph.vid_of_rank] = np.arange(graph.num_vertices, dtype=np.uint32)
-
-    def look_up(vids: U32) -> pa.Array:
-        ranks = vids if rank_of_vid is None else rank_of_vid[vids]
-        return strings.take(pa.array(ranks))
-
-    return look_up
+    if graph.catalog.ids.kind == "string":
+        strings = _strings(graph)
+        return lambda ranks: strings.take(pa.array(ranks))
+    ids = ids_of(graph)
+    return lambda ranks: pa.array(ids.take(ranks))
 
 
 def _strings(graph: Graph) -> pa.Array:

@@ -18,6 +18,7 @@ from penstock.store.catalog import Catalog, read_catalog
 from penstock.store.direct import open_direct, read_at
 from penstock.store.folder import stripe_name
 from penstock.store.layout import PAGE_TABLE_DTYPE, Layout, make_layout
+from penstock.store.outward import Outward
 from penstock.store.page import PageHeader, check_page
 from penstock.store.source import ListSource
 from penstock.types import U8, U32, VID, Adjacency, Array, Direction
@@ -109,7 +110,7 @@ def _close_all(fds: list[int]) -> None:
         os.close(fds.pop())
 
 
-class Graph:
+class Graph(Outward):
     """A graph that algorithms run on.
 
     Vertices have the user's ids outside and numbers 0 .. n-1 (*vids*, in stored order) inside.

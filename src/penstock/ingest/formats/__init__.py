@@ -47,8 +47,8 @@ def open_source(data: Any, options: ReadOptions) -> Source:
             return importer.open_source(data, options)
     raise OptionError(
         f"source: cannot read an object of type {type(data).__name__}; give a path, a pattern or "
-        "a list of them, an Arrow, pandas or polars table, a SciPy sparse matrix, or "
-        "(src, dst) or (src, dst, weight) arrays"
+        "a list of them, an Arrow, pandas or polars table, an Arrow dataset, a SciPy sparse "
+        "matrix, a NetworkX or igraph graph, or (src, dst) or (src, dst, weight) arrays"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -74,16 +75,22 @@ def _parquet(path: str) -> Table:
         schema, num_rows = file.schema_arrow, file.metadata.num_rows
 
     def batches(positions: list[int], rows: int) -> Iterator[Any]:
-        names = [schema.names[i] for i in positions]
-        for name in names:
-            if schema.names.count(name) > 1:
-                raise InputError(f"{path}: more than one column is called {name!r}; rename one")
+        names = _single(schema, positions, path)
         with _naming(path), open_file() as file:
             rows = min(rows, _BATCH_ROWS)
             for batch in file.iter_batches(rows, columns=names, use_threads=False):
                 yield batch.select(names)
 
     return Table(path, schema.names, schema.types, num_rows, batches, cheap_to_repeat=False)
+
+
+def _single(schema: Any, positions: list[int], where: str) -> list[str]:
+    """The names of columns, where these are what columns are chosen by."""
+    names = [schema.names[i] for i in positions]
+    for name in names:
+        if schema.names.count(name) > 1:
+            raise InputError(f"{where}: more than one column is called {name!r}; rename one")
+    return names
 
 
 def _map(path: str) -> mmap.mmap:
@@ -135,6 +142,8 @@ def open_memory(data: Any) -> Table:
         return _pandas(data)
     if name == "LazyFrame" and package == "polars":
         return _lazy(data)
+    if is_dataset(data):
+        return _dataset(data)
     with _naming(name):
         if package == "polars":
             data = pa.RecordBatchReader.from_stream(data).read_all()
@@ -153,6 +162,33 @@ def _arrow(table: Any) -> Table:
         yield from table.select(positions).to_batches(max_chunksize=rows)
 
     return Table("table", table.schema.names, table.schema.types, table.num_rows, batches)
+
+
+def is_dataset(data: object) -> bool:
+    """Whether it is one of Arrow's datasets: files that are one table."""
+    library = sys.modules.get("pyarrow.dataset")
+    return library is not None and isinstance(data, library.Dataset)
+
+
+def _dataset(dataset: Any) -> Table:
+    schema = dataset.schema
+    name = type(dataset).__name__
+
+    def batches(positions: list[int], rows: int) -> Iterator[Any]:
+        names = _single(schema, positions, name)
+        with _naming(name):
+            # Reading ahead would hold more than the batch that is asked for.
+            found = dataset.to_batches(
+                columns=names,
+                batch_size=min(rows, _BATCH_ROWS),
+                batch_readahead=0,
+                fragment_readahead=0,
+                use_threads=False,
+            )
+            for batch in found:
+                yield from _slices(batch, rows)
+
+    return Table(name, schema.names, schema.types, None, batches, cheap_to_repeat=False)
 
 
 def _reader(reader: Any, name: str) -> Table:

@@ -1,5 +1,5 @@
-"""Tables: Parquet and Arrow files, and in memory Arrow, pandas, polars and whatever gives an Arrow
-stream (``__arrow_c_stream__``).
+"""Tables: Parquet and Arrow files, Arrow's datasets, and in memory Arrow, pandas, polars and
+whatever gives an Arrow stream (``__arrow_c_stream__``).
 
 The first two columns are source and target unless ``source`` and ``target`` say otherwise.
 ``weights=True`` is the column called "weight", or the third if there is none. Ids are integers or
@@ -16,7 +16,7 @@ import numpy as np
 
 from penstock.errors import IdError, InputError
 from penstock.ingest.formats._columns import WEIGHT, Columns, choose
-from penstock.ingest.formats._tabular import Table, open_memory, open_table_file
+from penstock.ingest.formats._tabular import Table, is_dataset, open_memory, open_table_file
 from penstock.ingest.formats._values import (
     check_weight,
     column_dtype,
@@ -37,7 +37,8 @@ def accepts(data: object) -> bool:
     kind = type(data)
     if kind.__module__.partition(".")[0] in ("pandas", "polars"):
         return kind.__name__ in ("DataFrame", "LazyFrame")
-    return hasattr(kind, "__arrow_c_stream__") or hasattr(kind, "__arrow_c_array__")
+    streams = hasattr(kind, "__arrow_c_stream__") or hasattr(kind, "__arrow_c_array__")
+    return streams or is_dataset(data)
 
 
 def open_source(data: Any, options: ReadOptions) -> Source:

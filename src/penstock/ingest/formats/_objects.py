@@ -1,0 +1,66 @@
+"""Graphs of other libraries, in memory, as sources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from penstock.ingest.formats._labels import Labels
+from penstock.ingest.formats._values import check_weight
+from penstock.protocols import Source
+from penstock.types import U64, Array, EdgeChunk
+
+#: Both ends of some edges, as places among the vertices or as ids, and the edge columns.
+Rows = Iterator[tuple[U64, U64, dict[str, Array]]]
+
+
+def object_source(
+    name: str,
+    rows: Callable[[], Rows],
+    labels: Labels,
+    dtypes: dict[str, np.dtype[Any]],
+    weight: str | None,
+    *,
+    num_edges: int,
+    directed: bool,
+    chunk_rows: int,
+    rows_have_ids: bool = False,
+) -> Source:
+    """A source of all vertices and edges, in chunks of so many rows."""
+
+    def chunks(advance: Callable[[float], None]) -> Iterator[EdgeChunk]:
+        done = 0
+        for source, target, columns in rows():
+            if weight is not None:
+                check_weight(columns[weight], attribute_words(name, weight), done)
+            for start in range(0, len(source), chunk_rows):
+                part = slice(start, start + chunk_rows)
+                here = {column: array[part] for column, array in columns.items()}
+                if rows_have_ids:
+                    chunk = EdgeChunk(source[part], target[part], here)
+                else:
+                    chunk = EdgeChunk(labels.take(source[part]), labels.take(target[part]), here)
+                yield chunk
+                advance(len(chunk))
+            done += len(source)
+
+    declared = labels.range()
+    return Source(
+        chunks=chunks,
+        size=num_edges,
+        unit="edges",
+        id_kind=labels.kind,
+        columns=dict(dtypes),
+        weight=weight,
+        declared=declared,
+        vertices=None if declared is not None else lambda: labels.all(chunk_rows),
+        directed=directed,
+        name=name,
+    )
+
+
+def attribute_words(name: str, attribute: str) -> str:
+    """How messages speak of an edge attribute."""
+    return f"{name}: edge attribute {attribute!r}"
