@@ -46,11 +46,10 @@ def read_weights(
     """The weight of each entry of the lists, NaN for edges that are hidden; and whether all of them
     are whole numbers.
     """
-    if isinstance(weight, str) and type(graph) in (nx.Graph, nx.DiGraph):
+    simple = type(graph) in (nx.Graph, nx.DiGraph)
+    if isinstance(weight, str) and simple and _all_dicts(graph._adj):
         weights: Array = np.empty(entries, np.float64)
-        answer = (
-            _read_numbers(id(graph._adj), id(weight), weights) if _all_dicts(graph._adj) else -1
-        )
+        answer = _read_numbers(id(graph._adj), id(weight), weights)
         if answer >= 0:
             return weights, answer == 1
     values = list(_weights_in_python(graph, weight, parallel))

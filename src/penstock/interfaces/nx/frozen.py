@@ -33,9 +33,9 @@ def view_of(ids: FrozenIds, lists: Mapping[Direction, Lists]) -> LiveView:
     """A graph of lists by place: both directions of a directed one, or one of an undirected one."""
     sides = {}
     for direction, (offsets, neighbours, weights, _) in lists.items():
-        columns = () if weights is None else (weights,)
+        given = () if weights is None else (weights,)
         sides[direction] = Side(
-            np.diff(offsets).astype(np.uint32), FrozenLists(offsets, neighbours, columns)
+            np.diff(offsets).astype(np.uint32), FrozenLists(offsets, neighbours, given)
         )
     weighted = lists["out"].weights is not None
     columns = (Column("weight", np.dtype(np.float64)),) if weighted else ()

@@ -220,6 +220,7 @@ class Nodes(Collection[Node]):
         return node in self._graph
 
     def __call__(self) -> Nodes:
+        """Themselves, as NetworkX's views do."""
         return self
 
     def __repr__(self) -> str:

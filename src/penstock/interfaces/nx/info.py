@@ -1,4 +1,4 @@
-"""What the backend offers, for NetworkX's registry. Imports nothing: ``import networkx`` does it."""
+"""What the backend offers. Imports nothing, as ``import networkx`` imports it."""
 
 from __future__ import annotations
 

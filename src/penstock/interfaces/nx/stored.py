@@ -28,7 +28,7 @@ MOST_EDGES = 20_000_000
 
 
 class StoredGraph(NetworkXGraph):
-    """See the module. Of a graph that changes it is a snapshot, which later changes do not touch."""
+    """See the module. Of a graph that changes it is a snapshot, which stays as it is."""
 
     def __init__(self, graph: Graph | DynamicGraph) -> None:
         self.stored = graph.snapshot() if isinstance(graph, DynamicGraph) else graph
@@ -57,8 +57,8 @@ class StoredGraph(NetworkXGraph):
         return self.stored.num_edges
 
     def column(self, weight: Weight) -> str | None:
-        """The column of the edges that a weight names; "weight" is also the graph's own. None: every
-        edge weighs 1, which in NetworkX is so of edges without the attribute.
+        """The column of the edges that a weight names; "weight" is also the graph's own. None:
+        every edge weighs 1, which in NetworkX is so of edges without the attribute.
         """
         if callable(weight):
             raise OptionError(
@@ -86,7 +86,10 @@ class StoredGraph(NetworkXGraph):
         key = (self.stored.stored(direction), self.column(weight), parallel)
         if key not in self._lists:
             self._lists[key] = self._load(*key)
-        return self._lists[key]
+        found = self._lists[key]
+        if weight is not None and found.weights is None:
+            return found._replace(weights=np.ones(len(found.neighbours)))
+        return found
 
     def _load(self, direction: Direction, column: str | None, parallel: Parallel) -> Lists:
         graph, entries = self.stored, self.stored.catalog.directions[direction].num_edges
