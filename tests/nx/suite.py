@@ -1,9 +1,9 @@
 """NetworkX's own tests against the backend: ``python tests/nx/suite.py [module ...]``.
 
 First all of them strictly: each call of a function that the backend has goes to it, and a test that
-calls any other function of NetworkX's registry is given up where it does. Then those that were given
-up once more, the other functions being NetworkX's own, so that they reach what comes after; the
-functions of the backend have no way back to NetworkX in either run. Fails unless
+calls any other function of NetworkX's registry is given up where it does. Then those that were
+given up once more, the other functions being NetworkX's own, so that they reach what comes after;
+the functions of the backend have no way back to NetworkX in either run. Fails unless
 
 - every test passes that NetworkX does not skip, but for those in ``exceptions.txt``;
 - each function of the backend was called by a test that passed;
@@ -63,7 +63,7 @@ def read_exceptions() -> dict[str, str]:
     """The tests that need not pass, with the reason."""
     lines = (HERE / "exceptions.txt").read_text().splitlines()
     pairs = [line.split(maxsplit=1) for line in lines if line and not line.startswith("#")]
-    return {name: reason for name, reason in pairs}
+    return dict(pairs)
 
 
 def judge(found: dict[str, dict], exceptions: dict[str, str], *, whole: bool) -> list[str]:
@@ -111,7 +111,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         strict = run(tests, chosen.jobs, Path(folder))
         again = [name for name, test in strict.items() if test["outcome"] == "given up"]
-        found = strict | run(tests, chosen.jobs, Path(folder), only=again)
+        found = strict | (run(tests, chosen.jobs, Path(folder), only=again) if again else {})
     wrong = judge(found, read_exceptions(), whole=chosen.tests == ["networkx"])
     tell(found, strict)
     print("\n".join(wrong))
