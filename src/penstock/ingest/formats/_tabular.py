@@ -218,11 +218,12 @@ def _pandas(frame: Any) -> Table:
         # Names need not be strings, nor different.
         part.columns = [str(i) for i in range(len(positions))]
         with _naming("DataFrame"):
-            return pa.RecordBatch.from_pandas(part, preserve_index=False)
+            # Not a batch: columns of pandas may themselves consist of several pieces.
+            return pa.Table.from_pandas(part, preserve_index=False).combine_chunks()
 
     def batches(positions: list[int], rows: int) -> Iterator[Any]:
         for start in range(0, len(frame), rows):
-            yield convert(positions, start, start + rows)
+            yield from convert(positions, start, start + rows).to_batches()
 
     def type_of(position: int) -> Any:
         try:
