@@ -28,6 +28,7 @@ from penstock.errors import (
     OptionError,
 )
 from penstock.files import unfinished
+from penstock.optional import optional
 from penstock.store.graph import Graph
 from penstock.types import Array
 
@@ -252,15 +253,13 @@ class Result:
 
     def to_pandas(self) -> Any:
         """A pandas table with the same columns."""
-        try:
-            import pandas as pd  # type: ignore[import-untyped, unused-ignore]
-        except ImportError:
-            raise OptionError(
-                "to_pandas: pandas is not installed; install it with `pip install pandas`, or use "
-                "to_arrow()"
-            ) from None
+        pd = optional("pandas", "to_pandas")
         columns = {name: column.whole() for name, column in self._columns.items()}
         return pd.DataFrame({self._id_name: self.ids, **columns}, copy=False)
+
+    def to_polars(self) -> Any:
+        """A polars table with the same columns."""
+        return optional("polars", "to_polars").from_arrow(self.to_arrow())
 
     def to_parquet(self, path: str | os.PathLike[str]) -> Path:
         """Write the table to a Parquet file; one that is there is replaced, once it is complete."""
