@@ -18,14 +18,14 @@ from numba import types
 
 from penstock.interfaces.nx.graph import Lists, Parallel, Weight
 from penstock.interfaces.nx.kernels import offsets_of
-from penstock.types import U32, Array
+from penstock.types import U32, Array, Direction
 
 _PLAIN = (nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph)
 
 
-def read_lists(graph: nx.Graph, names: Any) -> Lists:
+def read_lists(graph: nx.Graph, names: Any, direction: Direction = "out") -> Lists:
     """The lists of all nodes, whose names are given by place."""
-    adjacency = graph._adj
+    adjacency = graph._adj if direction == "out" else graph._pred
     places = {} if isinstance(names, range) else {name: k for k, name in enumerate(names)}
     if type(graph) in _PLAIN and _all_dicts(adjacency):
         sizes = np.fromiter(map(len, adjacency.values()), np.int64, len(adjacency))
@@ -35,7 +35,7 @@ def read_lists(graph: nx.Graph, names: Any) -> Lists:
         if _read_places(id(adjacency), known, len(names), neighbours):
             return Lists(offsets, neighbours)
     places = {name: k for k, name in enumerate(names)}
-    rows = [[places[other] for other in graph[name]] for name in graph]
+    rows = [[places[other] for other in adjacency[name]] for name in names]
     offsets = offsets_of(np.array([len(row) for row in rows], np.int64))
     return Lists(offsets, np.fromiter(chain.from_iterable(rows), np.uint32, int(offsets[-1])))
 

@@ -24,10 +24,25 @@ def transpose(lists: Lists) -> Lists:
     )
 
 
+def weigh_backwards(lists: Lists, forwards: Lists) -> Lists:
+    """Lists of one direction with the weights that the same edges have in those of the other; NaN
+    for edges that are not there.
+    """
+    ascending = transpose(forwards)
+    weights: Array = np.empty(len(lists.neighbours))
+    _find_weights(
+        ascending.offsets, ascending.neighbours, ascending.weights,
+        lists.offsets, lists.neighbours, weights,
+    )  # fmt: skip
+    return lists._replace(weights=weights, whole=forwards.whole)
+
+
 def drop_hidden(lists: Lists) -> Lists:
-    """The lists without the entries whose weight is NaN."""
+    """The lists without the entries whose weight is NaN; the same ones if there are none."""
     assert lists.weights is not None
     there = ~np.isnan(lists.weights)
+    if there.all():
+        return lists
     before: Array = np.concatenate([[0], np.cumsum(there)])
     return lists._replace(
         offsets=before[lists.offsets].astype(lists.offsets.dtype),
@@ -88,6 +103,22 @@ def _transpose(offsets, neighbours, weights, to, out, out_weights):  # type: ign
             out[at] = place
             if len(weights):
                 out_weights[at] = weights[entry]
+
+
+@kernel
+def _find_weights(  # type: ignore[no-untyped-def]
+    offsets, neighbours, weights, wanted_offsets, wanted, out
+):
+    n = len(offsets) - 1
+    by_neighbour = np.full(n, np.nan)
+    for place in range(n):
+        begin, end = np.int64(offsets[place]), np.int64(offsets[place + 1])
+        for entry in range(begin, end):
+            by_neighbour[np.int64(neighbours[entry])] = weights[entry]
+        for entry in range(np.int64(wanted_offsets[place]), np.int64(wanted_offsets[place + 1])):
+            out[entry] = by_neighbour[np.int64(wanted[entry])]
+        for entry in range(begin, end):
+            by_neighbour[np.int64(neighbours[entry])] = np.nan
 
 
 @kernel

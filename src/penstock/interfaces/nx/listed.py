@@ -16,7 +16,7 @@ import numpy as np
 from penstock.interfaces.nx.dictionaries import read_lists, read_weights
 from penstock.interfaces.nx.frozen import FrozenIds, view_of
 from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Node, Parallel, Weight
-from penstock.interfaces.nx.kernels import drop_hidden, transpose
+from penstock.interfaces.nx.kernels import drop_hidden, weigh_backwards
 from penstock.store.graph import Graph
 from penstock.types import Array, Direction
 
@@ -70,21 +70,23 @@ class ListedGraph(NetworkXGraph):
         self, direction: Direction = "out", weight: Weight = None, parallel: Parallel = "min"
     ) -> Lists:
         """See :meth:`NetworkXGraph.lists`."""
-        direction = direction if self.directed else "out"
+        # A function may weigh an undirected edge differently from its two ends.
+        direction = direction if self.directed or callable(weight) else "out"
         key = (direction, weight, parallel if self.multigraph else None)
         if callable(weight) or key not in self._lists:
             self._lists[key] = self._make(direction, weight, parallel)
         return self._lists[key]
 
     def _make(self, direction: Direction, weight: Weight, parallel: Parallel) -> Lists:
-        if direction == "in":
-            return transpose(self.lists("out", weight, parallel))
         if weight is None:
-            return read_lists(self.original, self.names)
-        lists = self.lists()
-        weights, whole = read_weights(self.original, weight, parallel, len(lists.neighbours))
-        made = lists._replace(weights=weights, whole=whole)
-        return drop_hidden(made) if np.isnan(weights).any() else made
+            return read_lists(self.original, self.names, direction)
+        lists = self.lists(direction)
+        if direction == "in":
+            made = weigh_backwards(lists, self.lists("out", weight, parallel))
+        else:
+            weights, whole = read_weights(self.original, weight, parallel, len(lists.neighbours))
+            made = lists._replace(weights=weights, whole=whole)
+        return drop_hidden(made)
 
     def graph(self, weight: Weight = None, parallel: Parallel = "sum") -> Graph:
         """See :meth:`NetworkXGraph.graph`."""
