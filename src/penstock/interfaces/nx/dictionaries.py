@@ -35,7 +35,9 @@ def read_lists(graph: nx.Graph, names: Any, direction: Direction = "out") -> Lis
         if _read_places(id(adjacency), known, len(names), neighbours):
             return Lists(offsets, neighbours)
     places = {name: k for k, name in enumerate(names)}
-    rows = [[places[other] for other in adjacency[name]] for name in names]
+    # What users see of a graph, which need not be what it stores.
+    shown = graph if direction == "out" else graph.pred
+    rows = [[places[other] for other in shown[name]] for name in names]
     offsets = offsets_of(np.array([len(row) for row in rows], np.int64))
     return Lists(offsets, np.fromiter(chain.from_iterable(rows), np.uint32, int(offsets[-1])))
 

@@ -16,15 +16,12 @@ from penstock.algorithms.induced_subgraph import induced_subgraph
 from penstock.config import memory_budget
 from penstock.dynamic.graph import DynamicGraph
 from penstock.engine.result import Result
-from penstock.errors import OptionError
+from penstock.errors import BudgetError, OptionError
 from penstock.interfaces.nx.frozen import FrozenIds, frozen_graph
 from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Node, Parallel, Weight
 from penstock.interfaces.nx.kernels import arrange, merge_parallel
 from penstock.store.graph import Graph
 from penstock.types import U32, Array, Direction
-
-#: A graph of NetworkX takes hundreds of bytes an edge: larger ones are not made unasked.
-MOST_EDGES = 20_000_000
 
 
 class StoredGraph(NetworkXGraph):
@@ -95,7 +92,7 @@ class StoredGraph(NetworkXGraph):
         graph, entries = self.stored, self.stored.catalog.directions[direction].num_edges
         needed = 2 * (entries * (4 if column is None else 12) + 8 * graph.num_vertices)
         if needed > (room := memory_budget(None)):
-            raise OptionError(
+            raise BudgetError(
                 f"this function goes from node to node and needs all lists in memory, "
                 f"{needed / 1e9:.1f} GB of {room / 1e9:.1f} GB; Penstock's own functions stream "
                 "them, as do those of NetworkX that the backend's page says stream"
@@ -133,10 +130,10 @@ class StoredGraph(NetworkXGraph):
     def degrees(self, direction: Direction = "out") -> Array:
         """See :meth:`NetworkXGraph.degrees`."""
         found = np.asarray(self.stored.degrees(direction)).astype(np.int64)[self._order]
-        return found if self.directed else found + self._loops
+        return found if self.directed else found + self.loops
 
     @cached_property
-    def _loops(self) -> Array:
+    def loops(self) -> Array:
         """How many edges each node has to itself, by place."""
         loops: Array = np.zeros(len(self), np.int64)
         for src, dst, _ in self.stored.iter_edges():
@@ -169,4 +166,4 @@ class StoredGraph(NetworkXGraph):
 
     def to_networkx(self) -> nx.Graph:
         """The graph as NetworkX has it; refused if it is too large for that."""
-        return self.stored.to_networkx(limit=MOST_EDGES)
+        return self.stored.to_networkx()
