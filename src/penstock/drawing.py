@@ -88,12 +88,12 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure((width, height), layout="constrained")
 
 
-def save_figure(figure: Figure, path: Path, *, overwrite: bool = True, dpi: int = 160) -> None:
+def save_figure(figure: Figure, path: Path, *, overwrite: bool = True) -> None:
     """Write a picture, whole or not at all; the end of its name says which kind."""
     check_drawing(path)
     suffix = path.suffix.lower()
     with unfinished(path, overwrite=overwrite) as temporary:
-        figure.savefig(temporary, format=suffix[1:], dpi=dpi, metadata=_UNDATED.get(suffix))
+        figure.savefig(temporary, format=suffix[1:], dpi=160, metadata=_UNDATED.get(suffix))
 
 
 @contextmanager
@@ -153,9 +153,12 @@ def short_number(value: float) -> str:
 
 
 def number_ticks(axis: Any) -> None:
-    """Short numbers at the ticks that the axis has."""
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    """Short numbers at the ticks that the axis has; more ticks if it is logarithmic and short."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+    low, high = sorted(axis.get_view_interval())
+    if axis.get_scale() == "log" and high < 100 * low:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: short_number(value)))
     axis.set_minor_formatter(NullFormatter())
 

@@ -124,7 +124,7 @@ def walk_ranks(task: Task, walk: Walk, pace: Pace) -> Result:
     ranks = outcome.values.pop("share")
     for begin, part in iter_parts(settings.fixed.get("out_weight", graph.degrees("out"))):
         ranks[begin : begin + len(part)] *= np.where(part > 0, part, part.dtype.type(1))
-    more = {"change": change, "converged": outcome.converged}
+    more = {"change": change, "enough": pace.enough, "converged": outcome.converged}
     return task.result(walk.name, ranks, more=more)
 
 

@@ -139,6 +139,9 @@ class Task:
             "head_edges": engine.plan.head_edges,
             "ranges": engine.plan.ranges,
             "planned_memory": engine.plan.memory_bytes,
+            "graph": None if self.graph.path is None else str(self.graph.path),
+            "num_vertices": self.graph.num_vertices,
+            "trace": self.options.trace,
             **engine.facts,
             **more,
         }

@@ -34,6 +34,7 @@ from penstock.types import Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from matplotlib.axes import Axes
 
 Given = Array | Callable[[], Array]
 
@@ -311,6 +312,21 @@ class Result:
             yield pa.record_batch([self._ids.arrow(begin, end), *columns], schema=schema)
 
     # For people
+
+    def plot(
+        self,
+        kind: str | None = None,
+        ax: Axes | None = None,
+        path: str | os.PathLike[str] | None = None,
+    ) -> Axes:
+        """A picture: "degrees", "components", "convergence", "active" (per iteration), "values" or
+        "timeline" (of a run with ``trace=``); without a kind the first of these that there is
+        something to show of. Drawn into ``ax``, or a new figure; written to ``path`` (.png, .svg,
+        .pdf) if given. Needs Matplotlib: ``pip install 'penstock[plot]'``.
+        """
+        from penstock.engine.plot import plot
+
+        return plot(self, kind, ax, path)
 
     def __repr__(self) -> str:
         facts = [f"{len(self):,} rows of {', '.join([self._id_name, *self._columns])}"]

@@ -109,7 +109,7 @@ def report_data(
     algorithm: str, graph: Graph, parameters: dict[str, Any], result: Result
 ) -> dict[str, Any]:
     """What ``--json`` prints of every run; numbers that are not finite become null."""
-    stats = {k: v for k, v in result.stats.items() if k not in ("algorithm", "parameters")}
+    stats = {k: v for k, v in result.stats.items() if k not in ("algorithm", "graph", "parameters")}
     return {
         "algorithm": algorithm,
         "graph": str(graph.path),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.arrays import distinct
+from penstock.engine.groups import group_sizes
 from penstock.engine.result import Result
 from penstock.interfaces.cli._output import bar, table
 from penstock.types import Array
@@ -95,18 +95,16 @@ def distances(result: Result, k: int) -> View:
 
 def components(result: Result, k: int) -> View:
     """The number of components and the largest ones, by their smallest id."""
-    # A component is named after one of its own vertices, and ids are in order.
-    return _groups(result, k, "component", result.values == result.ids)
+    return _groups(result, k, "component")
 
 
 def communities(result: Result, k: int) -> View:
     """The number of communities and the largest ones, by their labels."""
-    # A community may be named after a vertex that has left it.
-    return _groups(result, k, "community", slice(None))
+    return _groups(result, k, "community")
 
 
-def _groups(result: Result, k: int, word: str, named: Any) -> View:
-    labels, sizes = _sizes(result, named)
+def _groups(result: Result, k: int, word: str) -> View:
+    labels, sizes = group_sizes(result)
     order = np.argsort(-sizes, kind="stable")[:k]
     top = list(zip(labels[order].tolist(), sizes[order].tolist(), strict=True))
     largest = int(sizes.max()) if len(sizes) else 0
@@ -118,24 +116,6 @@ def _groups(result: Result, k: int, word: str, named: Any) -> View:
         top,
         {plural: len(sizes), "largest": largest},
     )
-
-
-def _sizes(result: Result, named: Any) -> tuple[Array, Array]:
-    """The label of each group, ascending, and how many vertices it has. ``named`` are the rows
-    where every label occurs.
-    """
-    labels = result.values
-    if labels.dtype == object:  # strings, or numbers beyond int64
-        strings = any(isinstance(each, str) for each in labels[:1])
-        names, inverse = np.unique(
-            labels.astype("T" if strings else np.uint64), return_inverse=True
-        )
-        return names.astype(object), np.bincount(inverse, minlength=len(names))
-    roots = distinct(labels[named])
-    sizes: Array = np.zeros(len(roots), np.int64)
-    for part in _parts(result):
-        sizes += np.bincount(np.searchsorted(roots, part), minlength=len(roots))
-    return roots, sizes
 
 
 def degrees(result: Result, k: int) -> View:
@@ -212,9 +192,7 @@ def _bits(numbers: Array) -> Array:
 
 def clusters(result: Result, k: int) -> View:
     """The largest clusters by their labels, and how many vertices are what."""
-    named = result.values[result.role <= 1]
-    heads = distinct(named)
-    sizes = np.bincount(np.searchsorted(heads, named), minlength=len(heads))
+    heads, sizes = group_sizes(result)
     order = np.argsort(-sizes, kind="stable")[:k]
     # Where ids are no int64, values are places in their order.
     names = heads if result.ids.dtype == np.int64 else result.ids[heads]

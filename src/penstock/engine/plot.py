@@ -1,0 +1,204 @@
+"""Pictures of results, with Matplotlib (the extra ``penstock[plot]``), which is imported then."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from penstock.drawing import (
+    GREY,
+    INK,
+    check_drawing,
+    drawn_alike,
+    new_figure,
+    number_ticks,
+    save_figure,
+    short_number,
+)
+from penstock.engine.groups import GROUPS
+from penstock.engine.plot_data import (
+    RESIDUALS,
+    activity,
+    at_least,
+    chosen_kind,
+    convergence,
+    degree_counts,
+    size_counts,
+    value_histogram,
+)
+from penstock.engine.plot_timeline import add_part_names, draw_lanes
+from penstock.engine.trace import read_trace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from penstock.engine.result import Result
+
+#: Inches.
+_WIDTH, _HEIGHT = 6.4, 3.9
+_TIMELINE_HEIGHT = 2.4
+#: Points that have room for a mark each, and bars for a gap between them.
+_MARKED = 60
+#: Beyond this many, points in drawings are stored as dots of a picture.
+_VECTORS = 5000
+
+
+def plot(
+    result: Result,
+    kind: str | None = None,
+    ax: Axes | None = None,
+    path: str | os.PathLike[str] | None = None,
+) -> Axes:
+    """Draw a picture of a result; see :meth:`penstock.engine.result.Result.plot`."""
+    check_drawing(path)
+    chosen = chosen_kind(result, kind)
+    with drawn_alike():
+        height = _TIMELINE_HEIGHT if chosen == "timeline" else _HEIGHT
+        axes = new_figure(_WIDTH, height).add_subplot() if ax is None else ax
+        _DRAWN[chosen](axes, result)
+        if path is not None:
+            save_figure(axes.figure.figure, Path(path))
+    return axes
+
+
+def set_titles(axes: Axes, result: Result, what: str, note: str = "") -> None:
+    """What it is, of which graph or file; and below it a fact or two."""
+    source = result.stats.get("graph")
+    title = f"{what}, {Path(source).name}" if source else what
+    # The note stands in the empty line, and is replaced if something is drawn over this.
+    axes.set_title(f"{title}\n" if note else title, loc="left")
+    below = axes.set_title(note, loc="right", fontsize=8, fontweight="normal", color=GREY)
+    below.set(x=0, horizontalalignment="left")
+
+
+def _name(result: Result) -> str:
+    return str(result.stats.get("algorithm", result.name))
+
+
+def _make_log(axes: Axes) -> None:
+    axes.set(xscale="log", yscale="log")
+    number_ticks(axes.xaxis)
+    number_ticks(axes.yaxis)
+
+
+def draw_degrees(axes: Axes, result: Result) -> None:
+    """Points for the degrees, and a line for at least so many."""
+    degrees, counts = degree_counts(result)
+    there = degrees > 0
+    x, y = degrees[there], counts[there]
+    is_long = len(x) > _VECTORS
+    (line,) = axes.plot(x, at_least(y), label=_name(result), zorder=3, rasterized=is_long)
+    axes.plot(
+        x, y, "o", color=line.get_color(), alpha=0.3, markersize=3.5, markeredgewidth=0,
+        rasterized=is_long,
+    )  # fmt: skip
+    _make_log(axes)
+    axes.set(xlabel="degree", ylabel="vertices of a degree (points) or more (line)")
+    none, total = int(counts[~there].sum()), int(counts.sum())
+    note = f"{total:,} vertices" + (f", {none:,} of them of degree 0 (not shown)" if none else "")
+    set_titles(axes, result, "Degree distribution", note)
+
+
+def draw_components(axes: Axes, result: Result) -> None:
+    """A point for each size that occurs."""
+    one, several = GROUPS[result.name]
+    sizes, counts = size_counts(result)
+    axes.plot(
+        sizes, counts, "o", label=_name(result), alpha=0.7, markersize=6, markeredgewidth=0,
+        rasterized=len(sizes) > _VECTORS,
+    )  # fmt: skip
+    _make_log(axes)
+    axes.set(xlabel=f"vertices in a {one}", ylabel=f"{several} of that size")
+    found = int(counts.sum())
+    note = f"{found:,} {several if found != 1 else one}"
+    if found:
+        note += f", the largest with {int(sizes[-1]):,} of {len(result):,} vertices"
+    set_titles(axes, result, f"Sizes of {several}", note)
+
+
+def draw_convergence(axes: Axes, result: Result) -> None:
+    """A line, and where the run would end."""
+    found = convergence(result)
+    style = "o-" if len(found.iterations) <= _MARKED else "-"
+    axes.plot(found.iterations, found.residuals, style, label=_name(result))
+    axes.set_yscale("log")
+    number_ticks(axes.yaxis)
+    _whole_ticks(axes)
+    axes.set(xlabel="iteration", ylabel=RESIDUALS[found.name])
+    if found.enough is not None:
+        axes.axhline(found.enough, color=INK, lw=0.9, ls=(0, (4, 3)))
+        axes.annotate(
+            f"enough: {short_number(float(f'{found.enough:.3g}'))}", (0, found.enough), (4, 3),
+            xycoords=("axes fraction", "data"), textcoords="offset points", fontsize=8, color=INK,
+        )  # fmt: skip
+    note = f"{len(result.iterations):,} iterations"
+    set_titles(axes, result, f"Convergence of {_name(result)}", note)
+
+
+def draw_activity(axes: Axes, result: Result) -> None:
+    """Bars for the iterations, or an area if they are many."""
+    found = activity(result)
+    heights = 100 * found.shares if found.is_share else found.shares
+    if len(heights) <= _MARKED:
+        axes.bar(found.steps, heights, width=0.8, label=_name(result))
+    else:
+        axes.fill_between(found.steps, heights, step="mid", linewidth=0, label=_name(result))
+    _whole_ticks(axes)
+    axes.grid(visible=False, axis="x")
+    axes.set_xlabel("level" if found.by_level else "iteration")
+    axes.set_ylabel(f"active {found.unit}" + (", % of all" if found.is_share else ""))
+    axes.set_ylim(0, 100 if found.is_share and heights.max(initial=0) > 50 else None)
+    number_ticks(axes.yaxis)
+    steps = len(result.iterations)
+    note = f"{steps:,} iteration{'s' * (steps != 1)}"
+    note += ", some of several levels" if found.some_together else ""
+    set_titles(axes, result, f"Active {found.unit} in {_name(result)}", note)
+
+
+def draw_values(axes: Axes, result: Result) -> None:
+    """Bars; on logarithmic axes if the values are heavy-tailed."""
+    found = value_histogram(result)
+    gap = 0.5 if len(found.counts) <= _MARKED else 0.0
+    axes.bar(
+        found.edges[:-1], found.counts, np.diff(found.edges), align="edge", edgecolor="white",
+        linewidth=gap, label=_name(result),
+    )  # fmt: skip
+    if found.is_log:
+        _make_log(axes)
+        axes.set_ylim(bottom=0.7)  # so that a bar of one is seen
+    else:
+        number_ticks(axes.yaxis)
+        axes.set_ylim(bottom=0)
+    axes.grid(visible=False, axis="x")
+    axes.set(xlabel=result.name.replace("_", " "), ylabel="vertices")
+    words = [f"{count:,} {word}" for word, count in found.left_out.items()]
+    note = f"{found.total:,} vertices" + (f", {', '.join(words)} (not shown)" if words else "")
+    set_titles(axes, result, f"Distribution of {result.name.replace('_', ' ')}", note)
+
+
+def draw_timeline(axes: Axes, result: Result) -> None:
+    """Lanes of streams, from the trace file of the run."""
+    draw_lanes(axes, read_trace(result.stats["trace"]))
+    add_part_names(axes)
+    axes.set_xlabel("milliseconds since the first page")
+    set_titles(axes, result, f"Timeline of {_name(result)}")
+
+
+def _whole_ticks(axes: Axes) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short_number(value)))
+
+
+_DRAWN = {
+    "degrees": draw_degrees,
+    "components": draw_components,
+    "convergence": draw_convergence,
+    "active": draw_activity,
+    "values": draw_values,
+    "timeline": draw_timeline,
+}
