@@ -108,6 +108,20 @@ def test_datasets_are_read_in_parts_and_again(files, tmp_path, kind):
     assert edges_of(graph) == edges_of(ps.from_edges(*arrays))
 
 
+def test_a_dataset_is_never_in_memory_as_a_whole(tmp_path):
+    rows, files = 100_000, 6
+    numbers = np.random.default_rng(3).integers(0, 1 << 40, rows)
+    for part in range(files):
+        table = pa.table({"a": numbers + part, "b": numbers - part + files})
+        parquet.write_table(table, tmp_path / f"{part}.parquet", row_group_size=10_000)
+    source = open_source(dataset.dataset(tmp_path), ReadOptions(chunk_rows=5_000))
+    before = most = pa.total_allocated_bytes()
+    for chunk in source.chunks(lambda amount: None):
+        assert len(chunk) <= 5_000
+        most = max(most, pa.total_allocated_bytes())
+    assert most - before < 16 * rows  # one file, of six
+
+
 def test_datasets_with_a_filter_and_two_columns_of_one_name():
     given = dataset.dataset(pa.table({"a": [1, 2, 3], "b": [2, 3, 4]}))
     assert edges_of(ps.from_edges(given.filter(dataset.field("a") > 1))) == [(2, 3), (3, 4)]

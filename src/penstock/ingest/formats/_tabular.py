@@ -171,21 +171,20 @@ def is_dataset(data: object) -> bool:
 
 
 def _dataset(dataset: Any) -> Table:
+    from pyarrow.dataset import ParquetFileFormat, ParquetFragmentScanOptions
+
     schema = dataset.schema
     name = type(dataset).__name__
+    # Reading ahead would hold more than the batch that is asked for.
+    sparing = {"batch_readahead": 0, "fragment_readahead": 0, "use_threads": False}
+    if isinstance(getattr(dataset, "format", None), ParquetFileFormat):
+        sparing["fragment_scan_options"] = ParquetFragmentScanOptions(pre_buffer=False)
 
     def batches(positions: list[int], rows: int) -> Iterator[Any]:
         names = _single(schema, positions, name)
         with _naming(name):
-            # Reading ahead would hold more than the batch that is asked for.
-            found = dataset.to_batches(
-                columns=names,
-                batch_size=min(rows, _BATCH_ROWS),
-                batch_readahead=0,
-                fragment_readahead=0,
-                use_threads=False,
-            )
-            for batch in found:
+            size = min(rows, _BATCH_ROWS)
+            for batch in dataset.to_batches(columns=names, batch_size=size, **sparing):
                 yield from _slices(batch, rows)
 
     return Table(name, schema.names, schema.types, None, batches, cheap_to_repeat=False)
