@@ -37,6 +37,18 @@ def weigh_backwards(lists: Lists, forwards: Lists) -> Lists:
     return lists._replace(weights=weights, whole=forwards.whole)
 
 
+def join(first: Lists, second: Lists) -> Lists:
+    """Each list of the first followed by that of the second; both have weights or neither."""
+    offsets = offsets_of(np.diff(first.offsets) + np.diff(second.offsets))
+    neighbours: U32 = np.empty(int(offsets[-1]), np.uint32)
+    _join(first.offsets, first.neighbours, second.offsets, second.neighbours, offsets, neighbours)
+    if first.weights is None or second.weights is None:
+        return Lists(offsets, neighbours)
+    weights: Array = np.empty(int(offsets[-1]), np.float64)
+    _join(first.offsets, first.weights, second.offsets, second.weights, offsets, weights)
+    return Lists(offsets, neighbours, weights, first.whole and second.whole)
+
+
 def drop_hidden(lists: Lists) -> Lists:
     """The lists without the entries whose weight is NaN; the same ones if there are none."""
     assert lists.weights is not None
@@ -119,6 +131,18 @@ def _find_weights(  # type: ignore[no-untyped-def]
             out[entry] = by_neighbour[np.int64(wanted[entry])]
         for entry in range(begin, end):
             by_neighbour[np.int64(neighbours[entry])] = np.nan
+
+
+@kernel
+def _join(starts, values, more_starts, more_values, offsets, out):  # type: ignore[no-untyped-def]
+    for place in range(len(offsets) - 1):
+        at = np.int64(offsets[place])
+        for entry in range(np.int64(starts[place]), np.int64(starts[place + 1])):
+            out[at] = values[entry]
+            at += 1
+        for entry in range(np.int64(more_starts[place]), np.int64(more_starts[place + 1])):
+            out[at] = more_values[entry]
+            at += 1
 
 
 @kernel
