@@ -100,6 +100,7 @@ def test_active_is_the_usual_kind_only_if_it_changes():
         (table([], "score"), "values", "no values; it has nothing to draw"),
         (table([], "score"), None, "result of score has nothing to draw"),
         (table(["a", "b"], "name"), None, "nothing to draw"),
+        (Result.table("dst", [1, 2], [3, 4], id_name="src"), None, "result of dst has nothing"),
     ],
 )
 def test_kinds_that_are_not_there(result, kind, says):
@@ -313,6 +314,12 @@ def test_picture_of_values():
     assert note_of(axes) == "10 vertices, 3 not reached (not shown)"
 
 
+def test_picture_of_edges(web):
+    axes = ps.edge_betweenness(web).plot()
+    assert axes.get_ylabel() == "edges"
+    assert note_of(axes).startswith(f"{web.num_edges:,} edges")
+
+
 def test_picture_of_a_million_values_has_few_bars():
     axes = table(np.random.default_rng(2).pareto(1.0, 1_000_000)).plot()
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
@@ -337,6 +344,24 @@ def test_timeline_whose_trace_is_gone(tmp_path):
     gone = table([1, 2], stats={"trace": tmp_path / "gone.json"})
     with pytest.raises(InputNotFoundError, match=r"gone\.json: cannot be read"):
         gone.plot("timeline")
+
+
+@pytest.mark.parametrize("count", [0, 1, 4])
+def test_graphs_without_edges(count, tmp_path):
+    graph = ps.from_edges([], [], num_vertices=count)
+    degrees = ps.degree_distribution(graph).plot(path=tmp_path / "d.png")
+    assert not len(degrees.lines[0].get_xydata())
+    assert note_of(degrees).startswith(f"{count} vertices")
+    parts = ps.connected_components(graph).plot(path=tmp_path / "c.png")
+    assert parts.lines[0].get_xydata().tolist() == ([[1, count]] if count else [])
+    assert (parts.get_xscale(), parts.get_yscale()) == ("log", "log")
+
+
+def test_axes_of_a_part_of_a_figure(tmp_path):
+    figure = matplotlib.figure.Figure()
+    left, _ = figure.subfigures(1, 2)
+    TABLE.plot(ax=left.subplots(), path=tmp_path / "whole.png")
+    assert (tmp_path / "whole.png").stat().st_size > 0
 
 
 def test_axes_that_are_given():

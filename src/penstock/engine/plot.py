@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -78,10 +78,12 @@ def _name(result: Result) -> str:
     return str(result.stats.get("algorithm", result.name))
 
 
-def _make_log(axes: Axes) -> None:
-    axes.set(xscale="log", yscale="log")
-    number_ticks(axes.xaxis)
-    number_ticks(axes.yaxis)
+def _make_log(axes: Axes, *which: Literal["x", "y"]) -> None:
+    for each in which:
+        if not np.isfinite(getattr(axes.dataLim, f"interval{each}")).all():  # nothing is drawn
+            axes.set(**{f"{each}lim": (0.9, 11)})
+        axes.set(**{f"{each}scale": "log"})
+        number_ticks(getattr(axes, f"{each}axis"))
 
 
 def draw_degrees(axes: Axes, result: Result) -> None:
@@ -95,7 +97,7 @@ def draw_degrees(axes: Axes, result: Result) -> None:
         x, y, "o", color=line.get_color(), alpha=0.3, markersize=3.5, markeredgewidth=0,
         rasterized=is_long,
     )  # fmt: skip
-    _make_log(axes)
+    _make_log(axes, "x", "y")
     axes.set(xlabel="degree", ylabel="vertices of a degree (points) or more (line)")
     none, total = int(counts[~there].sum()), int(counts.sum())
     note = f"{total:,} vertices" + (f", {none:,} of them of degree 0 (not shown)" if none else "")
@@ -110,7 +112,7 @@ def draw_components(axes: Axes, result: Result) -> None:
         sizes, counts, "o", label=_name(result), alpha=0.7, markersize=6, markeredgewidth=0,
         rasterized=len(sizes) > _VECTORS,
     )  # fmt: skip
-    _make_log(axes)
+    _make_log(axes, "x", "y")
     axes.set(xlabel=f"vertices in a {one}", ylabel=f"{several} of that size")
     found = int(counts.sum())
     note = f"{found:,} {several if found != 1 else one}"
@@ -124,8 +126,7 @@ def draw_convergence(axes: Axes, result: Result) -> None:
     found = convergence(result)
     style = "o-" if len(found.iterations) <= _MARKED else "-"
     axes.plot(found.iterations, found.residuals, style, label=_name(result))
-    axes.set_yscale("log")
-    number_ticks(axes.yaxis)
+    _make_log(axes, "y")
     _whole_ticks(axes)
     axes.set(xlabel="iteration", ylabel=RESIDUALS[found.name])
     if found.enough is not None:
@@ -161,21 +162,22 @@ def draw_activity(axes: Axes, result: Result) -> None:
 def draw_values(axes: Axes, result: Result) -> None:
     """Bars; on logarithmic axes if the values are heavy-tailed."""
     found = value_histogram(result)
+    counted = "edges" if hasattr(result, "src") else "vertices"
     gap = 0.5 if len(found.counts) <= _MARKED else 0.0
     axes.bar(
         found.edges[:-1], found.counts, np.diff(found.edges), align="edge", edgecolor="white",
         linewidth=gap, label=_name(result),
     )  # fmt: skip
     if found.is_log:
-        _make_log(axes)
+        _make_log(axes, "x", "y")
         axes.set_ylim(bottom=0.7)  # so that a bar of one is seen
     else:
         number_ticks(axes.yaxis)
         axes.set_ylim(bottom=0)
     axes.grid(visible=False, axis="x")
-    axes.set(xlabel=result.name.replace("_", " "), ylabel="vertices")
+    axes.set(xlabel=result.name.replace("_", " "), ylabel=counted)
     words = [f"{count:,} {word}" for word, count in found.left_out.items()]
-    note = f"{found.total:,} vertices" + (f", {', '.join(words)} (not shown)" if words else "")
+    note = f"{found.total:,} {counted}" + (f", {', '.join(words)} (not shown)" if words else "")
     set_titles(axes, result, f"Distribution of {result.name.replace('_', ' ')}", note)
 
 

@@ -22,6 +22,8 @@ KINDS = ("degrees", "components", "convergence", "active", "values", "timeline")
 RESIDUALS = {"change": "change of all values, summed", "moving": "values that still move"}
 #: Values that tell how far a vertex is; less than 0 or infinite: it is not reached.
 _FAR = ("level", "distance")
+#: Values that are ids: tables of edges have them.
+_ENDS = ("src", "dst")
 #: Points and bars of a picture at most, where there may be any number.
 _MOST_POINTS = 2000
 _MOST_BARS = 40
@@ -33,12 +35,13 @@ _MOST_BARS = 40
 def kinds_of(result: Result) -> list[str]:
     """The kinds of pictures that a result has something for."""
     is_counted = _is_degree_table(result)
+    is_measured = not is_counted and result.name not in GROUPS and result.name not in _ENDS
     has = {
         "degrees": is_counted or result.name == "degree",
         "components": result.name in GROUPS,
         "convergence": _residual(result) is not None,
         "active": any(_activity(row) for row in result.iterations),
-        "values": not (is_counted or result.name in GROUPS) and _has_numbers(result),
+        "values": is_measured and _has_numbers(result),
         "timeline": result.stats.get("trace") is not None,
     }
     return [kind for kind in KINDS if has[kind]]
