@@ -28,7 +28,7 @@ from penstock.interfaces.cli.main import run as run_command
 SHOWN = {"text", "hex", "{toctree}", "{eval-rst}", "{include}"}
 _FENCE = re.compile(r"( *)(`{3,})([^`]*)")
 _EXCUSE = re.compile(r" *<!-- not run: (.+) -->")
-_FIRST = re.compile(r"<!-- run first: *\n?(.*?)\s*-->", re.DOTALL)
+_FIRST = re.compile(r"^<!-- run first: *\n?(.*?)\s*-->", re.DOTALL | re.MULTILINE)
 _FOR_A_SHELL = re.compile(r"[|&;<>$*]")
 
 
