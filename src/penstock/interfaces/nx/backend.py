@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 import networkx as nx
 
@@ -16,14 +16,17 @@ from penstock.interfaces.nx.listed import ListedGraph
 SMALL_EDGES = 2_000
 
 Question = Callable[..., "bool | str"]
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def asks(can_run: Question | None = None, should_run: Question | None = None) -> Any:
+def asks(
+    can_run: Question | None = None, should_run: Question | None = None
+) -> Callable[[Function], Function]:
     """A function of the backend that cannot, or should not, run with all arguments: questions with
     its own signature, which say yes (True) or why not.
     """
 
-    def mark(function: Callable[..., Any]) -> Callable[..., Any]:
+    def mark(function: Function) -> Function:
         function.can_run = can_run  # type: ignore[attr-defined]
         function.should_run = should_run  # type: ignore[attr-defined]
         return function
