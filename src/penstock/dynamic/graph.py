@@ -230,7 +230,7 @@ class DynamicGraph(Looking, Outward):
             return found
 
     def add_vertices(self, ids: Any) -> int:
-        """Have these vertices. Returns how many are new."""
+        """Add vertices, with or without edges to come. Returns how many are new."""
         wanted = self._checked_ids(ids)
         if not len(wanted):
             return 0
@@ -274,7 +274,9 @@ class DynamicGraph(Looking, Outward):
 
     @contextmanager
     def reading(self) -> Iterator[Graph]:
-        """The graph as it is; changes wait until the context is left. It ends with the next one."""
+        """A context with the graph as it is now: changes wait until it is left. What it gives is of
+        no use after the next change; :meth:`snapshot` stays.
+        """
         with self._lock:
             self._check_open()
             outer, self._reader = self._reader, threading.get_ident()

@@ -47,11 +47,10 @@ class Result:
     ``ids`` and ``values`` are aligned arrays; every column is also an attribute of its name. For
     ids 0 .. n-1, ``values[i]`` belongs to vertex i. Arrays are made when they are first used.
 
-    Algorithms make one with :meth:`from_vids` or :meth:`table`.
-
-    >>> squares = Result.table("square", [1, 2, 3], [1, 4, 9])
-    >>> squares.values, squares[2], squares.top(1)
-    (array([1, 4, 9]), 4, [(3, 9)])
+    >>> import penstock as ps
+    >>> levels = ps.bfs(ps.from_edges([5, 7], [7, 9]), 5)
+    >>> levels.values.tolist(), levels[9], levels.top(1), levels.path(9)
+    ([0, 1, 2], 2, [(9, 2)], [5, 7, 9])
     """
 
     def __init__(

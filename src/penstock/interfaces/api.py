@@ -33,8 +33,10 @@ Generator = Literal["rmat", "uniform"]
 
 
 def open(path: str | os.PathLike[str]) -> Graph | DynamicGraph:
-    """Open a graph directory. Nothing but its catalog is read; of a live graph's directory, the
-    log, and what is returned is the :class:`DynamicGraph`, open for reading only.
+    """Open a graph directory; nothing but its catalog is read.
+
+    The directory of a graph that changes gives the :class:`DynamicGraph`, for reading only, as its
+    log says it is now.
     """
     return open_any(path)
 

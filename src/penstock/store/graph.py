@@ -111,9 +111,14 @@ def _close_all(fds: list[int]) -> None:
 
 
 class Graph(Outward):
-    """A graph that algorithms run on.
+    """A graph that algorithms run on, on disk or in memory; it does not change.
 
     Vertices have the user's ids outside and numbers 0 .. n-1 (*vids*, in stored order) inside.
+
+    >>> import penstock as ps
+    >>> graph = ps.from_edges(["ann", "bob"], ["bob", "cy"])
+    >>> graph, graph.ids.tolist()
+    (<Graph in memory: 3 vertices, 2 directed edges>, ['ann', 'bob', 'cy'])
     """
 
     def __init__(
