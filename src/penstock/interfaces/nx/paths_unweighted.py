@@ -36,7 +36,7 @@ def single_source_shortest_path_length(
     """How many edges each node is away from one: the nearest first, as near ones in the order of
     the graph.
     """
-    levels = levels_from(G, _end(G, source, "Source"), cutoff)
+    levels = levels_from(G, _end(G, source, "Source {} is not in G"), cutoff)
     reached = np.flatnonzero(levels >= 0)
     places = reached[np.argsort(levels[reached], kind="stable")]
     return G.named_at(places, levels[places])
@@ -46,7 +46,7 @@ def single_target_shortest_path_length(
     G: NetworkXGraph, target: Node, cutoff: float | None = None
 ) -> dict[Node, int]:
     """How many edges lead from each node to one, the nearest first."""
-    return _lengths(G, _search(G, _end(G, target, "Target"), cutoff, "in"))
+    return _lengths(G, _search(G, _end(G, target, "Target {} is not in G"), cutoff, "in"))
 
 
 def all_pairs_shortest_path_length(
@@ -61,14 +61,14 @@ def single_source_shortest_path(
     G: NetworkXGraph, source: Node, cutoff: float | None = None
 ) -> dict[Node, list[Node]]:
     """A path with the fewest edges to each node, as a list of nodes."""
-    return _paths(G, _search(G, _end(G, source, "Source"), cutoff))
+    return _paths(G, _search(G, _end(G, source, "Source {} not in G"), cutoff))
 
 
 def single_target_shortest_path(
     G: NetworkXGraph, target: Node, cutoff: float | None = None
 ) -> dict[Node, list[Node]]:
     """A path with the fewest edges from each node to one, as a list of nodes."""
-    backwards = _paths(G, _search(G, _end(G, target, "Target"), cutoff, "in"))
+    backwards = _paths(G, _search(G, _end(G, target, "Target {} not in G"), cutoff, "in"))
     return {node: path[::-1] for node, path in backwards.items()}
 
 
@@ -82,7 +82,7 @@ def all_pairs_shortest_path(
 
 def bidirectional_shortest_path(G: NetworkXGraph, source: Node, target: Node) -> list[Node]:
     """A path with the fewest edges from one node to another, by searches from both ends."""
-    begin, end = _end(G, source, "Source"), _end(G, target, "Target")
+    begin, end = _end(G, source, "Source {} is not in G"), _end(G, target, "Target {} is not in G")
     path = meet(G.lists("out"), G.lists("in"), begin, end)
     if len(path) == 0:
         raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
@@ -99,7 +99,7 @@ def predecessor(
     """The nodes before each one on all shortest paths from ``source``; with ``return_seen`` also
     how many edges those have.
     """
-    place = _end(G, source, "Source")
+    place = _end(G, source, "Source {} not in G")
     # At least one level, whatever the cutoff; 0 is none.
     found = _search(G, place, max(cutoff, 1) if cutoff else None)
     offsets, before = levels_above(G.lists(), found)
@@ -112,10 +112,10 @@ def predecessor(
     return (mine, _lengths(G, found).get(target, -1)) if return_seen else mine
 
 
-def _end(G: NetworkXGraph, node: Node, role: str) -> int:
+def _end(G: NetworkXGraph, node: Node, complaint: str) -> int:
     place = G.find(node)
     if place is None:
-        raise nx.NodeNotFound(f"{role} {node} is not in G")
+        raise nx.NodeNotFound(complaint.format(node))
     return place
 
 
