@@ -6,6 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
+import networkx as nx
 import pytest
 import typer
 from document_blocks import SHOWN, blocks, run_page
@@ -61,6 +62,17 @@ def test_ci_runs_the_test_command_of_the_readme():
     assert f'test_command="{TEST_COMMAND}"' in (ROOT / ".ci" / "run").read_text()
 
 
+@pytest.fixture
+def networkx_settings():
+    """Pages may change them, as their readers do."""
+    algorithms, ignored = list(nx.config.backend_priority.algos), nx.config.warnings_to_ignore
+    nx.config.warnings_to_ignore = set(ignored)
+    yield
+    nx.config.backend_priority.algos = algorithms
+    nx.config.warnings_to_ignore = ignored
+
+
+@pytest.mark.usefixtures("networkx_settings")
 @pytest.mark.parametrize("path", DOCUMENTS, ids=_NAMES)
 def test_code_runs(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -150,6 +162,8 @@ def test_every_package_is_on_the_page_of_the_house():
     for each in (ROOT / "src/penstock").iterdir():
         if not each.name.startswith("_") and each.name not in ("py.typed", "version.py"):
             assert re.search(rf"\b{each.stem}\b", page), each.name
+    for named in re.findall(r"`([\w/]+\.py)`", page):
+        assert (ROOT / "src/penstock" / named).is_file(), named
 
 
 def test_picture_is_well_formed():
