@@ -87,7 +87,7 @@ def _add(begin, end, vertices, sums, paths, totals, extra):  # type: ignore[no-u
         totals[v] += paths[v] * sums[v] + extra
 
 
-def _scale(
+def scale_sums(
     graph: Graph, totals: F64, sources: U32, *, some: bool, normalized: bool, endpoints: bool
 ) -> None:
     """Sums become centralities. No path counts that begins at the vertex itself: one that is a
@@ -119,7 +119,7 @@ def verify(graph: Graph, result: Result) -> None:
         else:
             dependency[source] = 0
         expected += dependency
-    _scale(
+    scale_sums(
         graph, expected, sources, some=some,
         normalized=given["normalized"], endpoints=given["endpoints"],
     )  # fmt: skip
@@ -234,5 +234,5 @@ def betweenness(
     weighted = weight and graph.weighted
     with task.open(_cost(graph, k, normalized, weight, endpoints, seed, sources)) as engine:
         totals = _add_up(engine, chosen, weighted=weighted, endpoints=endpoints)
-    _scale(graph, totals, chosen, some=some, normalized=normalized, endpoints=endpoints)
+    scale_sums(graph, totals, chosen, some=some, normalized=normalized, endpoints=endpoints)
     return task.result("betweenness", totals, more={"sources": len(chosen)})

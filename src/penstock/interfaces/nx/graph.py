@@ -73,10 +73,21 @@ class NetworkXGraph(ABC):
         self-loop of an undirected graph twice.
         """
 
+    @property
+    @abstractmethod
+    def loops(self) -> Array:
+        """How many edges each node has to itself, by place."""
+
     @abstractmethod
     def subgraph(self, places: Array) -> Any:
         """A graph of its own of the nodes at these places and the edges among them, with all
         attributes.
+        """
+
+    @abstractmethod
+    def with_only(self, src: Array, dst: Array) -> Any:
+        """A graph of its own of some edges, given by the places of their ends, and of these ends,
+        with all attributes. Undirected edges lead from the smaller place to the larger.
         """
 
     @abstractmethod
@@ -117,7 +128,7 @@ class NetworkXGraph(ABC):
         if (one := self.find(nodes)) is not None:
             return np.array([one])
         if not isinstance(nodes, Iterable):
-            raise nx.NodeNotFound(f"Node {nodes} is not in the graph")
+            raise nx.NetworkXError(f"Node {nodes} is not in the graph.")
         found = (self.find(node) for node in nodes)
         return np.array([place for place in found if place is not None], np.int64)
 

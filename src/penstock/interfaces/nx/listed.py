@@ -99,15 +99,44 @@ class ListedGraph(NetworkXGraph):
 
     def degrees(self, direction: Direction = "out") -> Array:
         """See :meth:`NetworkXGraph.degrees`."""
+        if not self.multigraph:
+            sizes: Array = np.diff(self.lists(direction).offsets).astype(np.int64)
+            return sizes if self.directed else sizes + self.loops
         if self.directed:
             degrees = self.original.out_degree if direction == "out" else self.original.in_degree
         else:
             degrees = self.original.degree
         return np.fromiter((degree for _, degree in degrees()), np.int64, len(self))
 
+    @cached_property
+    def loops(self) -> Array:
+        """See :meth:`NetworkXGraph.loops`."""
+        offsets, neighbours, *_ = self.lists()
+        owners = np.repeat(np.arange(len(self)), np.diff(offsets))
+        loops: Array = np.bincount(owners[owners == neighbours], minlength=len(self))
+        if self.multigraph:
+            for place in np.flatnonzero(loops).tolist():
+                node = self.names[place]
+                loops[place] = self.original.number_of_edges(node, node)
+        return loops
+
     def subgraph(self, places: Array) -> nx.Graph:
         """See :meth:`NetworkXGraph.subgraph`."""
         return self.original.subgraph(self.names_at(places)).copy()
+
+    def with_only(self, src: Array, dst: Array) -> nx.Graph:
+        """See :meth:`NetworkXGraph.with_only`; not of a multigraph."""
+        offsets, neighbours, *_ = self.lists()
+        owners = np.repeat(np.arange(len(self)), np.diff(offsets))
+        chosen = np.isin(owners * len(self) + neighbours, src * len(self) + dst)
+        original, adjacency = self.original, self.original._adj
+        made = original.__class__()
+        made.graph.update(original.graph)
+        nodes = self.names_at(np.unique(np.concatenate([src, dst])))
+        made.add_nodes_from((node, original._node[node]) for node in nodes)
+        ends = zip(self.names_at(owners[chosen]), self.names_at(neighbours[chosen]), strict=True)
+        made.add_edges_from((u, v, adjacency[u][v]) for u, v in ends)
+        return made
 
     def to_networkx(self) -> nx.Graph:
         """The graph that this was made of."""

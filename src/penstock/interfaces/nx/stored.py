@@ -66,6 +66,11 @@ class StoredGraph(NetworkXGraph):
             return self.stored.catalog.weight
         return weight if weight in {each.name for each in self.stored.catalog.columns} else None
 
+    def is_whole(self, column: str | None) -> bool:
+        """Whether the numbers of a column of the edges are whole; without one they are 1."""
+        kinds = {each.name: each.dtype.kind for each in self.stored.catalog.columns}
+        return column is None or kinds[column] in "iu"
+
     def graph(self, weight: Weight = None, parallel: Parallel = "sum") -> Graph:
         """See :meth:`NetworkXGraph.graph`; weighted only if there is such a column."""
         column = self.column(weight)
@@ -110,8 +115,7 @@ class StoredGraph(NetworkXGraph):
             degrees[part.first_vid : part.first_vid + len(part.degrees)] += part.degrees
             at = end
         lists = arrange(degrees, neighbours, weights if column else None, self._order, self._ranks)
-        kinds = {each.name: each.dtype.kind for each in graph.catalog.columns}
-        lists = lists._replace(whole=kinds.get(column or "", "i") in "iu")
+        lists = lists._replace(whole=self.is_whole(column))
         return merge_parallel(lists, parallel) if self.multigraph else lists
 
     @cached_property
@@ -151,13 +155,23 @@ class StoredGraph(NetworkXGraph):
         """
         return self._with_edges(self.stored.ids, edges)
 
-    def _with_edges(self, ids: Array, edges: Result) -> StoredGraph:
+    def with_only(self, src: Array, dst: Array) -> StoredGraph:
+        """See :meth:`NetworkXGraph.with_only`; in memory."""
+        ids, n = self.stored.ids, len(self)
+        wanted = ids[np.unique(np.concatenate([src, dst]))]
+        among = induced_subgraph(self.stored, wanted).edges
+        begin, end = np.searchsorted(ids, among.src), np.searchsorted(ids, among.dst)
+        return self._with_edges(wanted, among, np.isin(begin * n + end, src * n + dst))
+
+    def _with_edges(
+        self, ids: Array, edges: Result, chosen: slice | Array = slice(None)
+    ) -> StoredGraph:
         catalog = self.stored.catalog
         view = frozen_graph(
             FrozenIds(ids),
-            np.searchsorted(ids, edges.src),
-            np.searchsorted(ids, edges.dst),
-            {each.name: getattr(edges, each.name) for each in catalog.columns},
+            np.searchsorted(ids, edges.src[chosen]),
+            np.searchsorted(ids, edges.dst[chosen]),
+            {each.name: getattr(edges, each.name)[chosen] for each in catalog.columns},
             directed=self.directed,
             weight=catalog.weight,
             multigraph=self.multigraph,

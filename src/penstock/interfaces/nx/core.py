@@ -1,0 +1,88 @@
+"""Cores and trusses: the parts of a graph that hold together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from penstock.algorithms.core_number import core_number as numbers
+from penstock.algorithms.k_truss import k_truss as truss
+from penstock.interfaces.nx.graph import NetworkXGraph, Node
+from penstock.types import Array
+
+Cores = Mapping[Node, int]
+
+
+def core_number(G: NetworkXGraph) -> dict[Node, int]:
+    """The largest k of a k-core that each node is in; degrees of directed graphs are those of both
+    directions together.
+    """
+    return G.named(_cores(G, None))
+
+
+def k_core(G: NetworkXGraph, k: int | None = None, core_number: Cores | None = None) -> Any:
+    """The part of the nodes whose core number is k or more; without k, the largest."""
+    cores = _cores(G, core_number)
+    return G.subgraph(np.flatnonzero(cores >= (_largest(cores) if k is None else k)))
+
+
+def k_shell(G: NetworkXGraph, k: int | None = None, core_number: Cores | None = None) -> Any:
+    """The part of the nodes whose core number is k; without k, the largest."""
+    cores = _cores(G, core_number)
+    return G.subgraph(np.flatnonzero(cores == (_largest(cores) if k is None else k)))
+
+
+def k_crust(G: NetworkXGraph, k: int | None = None, core_number: Cores | None = None) -> Any:
+    """The part of the nodes whose core number is k or less; without k, less than the largest."""
+    cores = _cores(G, core_number)
+    return G.subgraph(np.flatnonzero(cores <= (_largest(cores) - 1 if k is None else k)))
+
+
+def k_corona(G: NetworkXGraph, k: int, core_number: Cores | None = None) -> Any:
+    """The part of the nodes whose core number is k and that have k neighbours in the k-core."""
+    cores = _cores(G, core_number)
+    offsets, neighbours, *_ = G.lists()
+    owners = np.repeat(np.arange(len(G)), np.diff(offsets))
+    inside = np.bincount(owners[cores[neighbours] >= k], minlength=len(G))
+    return G.subgraph(np.flatnonzero((cores == k) & (inside == k)))
+
+
+def k_truss(G: NetworkXGraph, k: float) -> Any:
+    """The largest part of the graph in which every edge is in k - 2 triangles or more, without
+    nodes that have no edge.
+    """
+    _refuse_loops(G)
+    edges = truss(G.graph(), math.ceil(k)).edges
+    names = G.graph().ids
+    return G.with_only(np.searchsorted(names, edges.src), np.searchsorted(names, edges.dst))
+
+
+def _cores(G: NetworkXGraph, given: Cores | None) -> Array:
+    """Core numbers by place: those that are given, NaN where none is, or counted."""
+    if given is None:
+        _refuse_loops(G)
+        found: Array = numbers(G.graph()).values
+        return found
+    cores: Array = np.full(len(G), np.nan)
+    for node, number in given.items():
+        if (place := G.find(node)) is not None:
+            cores[place] = number
+    return cores
+
+
+def _largest(cores: Array) -> Any:
+    if len(cores) == 0:
+        raise ValueError("a graph without nodes has no largest core; give k")
+    return np.nanmax(cores)
+
+
+def _refuse_loops(G: NetworkXGraph) -> None:
+    if G.loops.any():
+        raise nx.NetworkXNotImplemented(
+            "Input graph has self loops which is not permitted; "
+            "Consider using G.remove_edges_from(nx.selfloop_edges(G))."
+        )
