@@ -269,8 +269,8 @@ def _table(G: StoredGraph, wanted: _Wanted) -> Result:
     """The edges of the forest of a graph of Penstock, with all columns."""
     column, catalog = G.column(wanted.weight), G.stored.catalog
     plain = wanted.sign == 1 and not wanted.ignore_nan
-    own = [] if column is None else [column]
-    if [each.name for each in catalog.columns] == own and (plain or column is None):
+    others = any(each.name != column for each in catalog.columns)
+    if column == catalog.weight and not others and (plain or column is None):
         return minimum_spanning_forest(G.graph(wanted.weight)).edges
     src, dst, columns = _sift(G, wanted)
     order, ids = np.lexsort((dst, src)), G.stored.ids

@@ -103,7 +103,9 @@ class StoredGraph(NetworkXGraph):
                 "them, as do those of NetworkX that the backend's page says stream"
             )
         neighbours: U32 = np.empty(entries, np.uint32)
-        weights: Array = np.empty(entries if column else 0, np.float64)
+        # Without weights, several edges between two nodes weigh as many as they are.
+        counted = column is None and parallel == "sum" and self.multigraph
+        weights: Array = np.ones(entries if column or counted else 0)
         degrees: Array = np.zeros(graph.num_vertices, np.int64)
         at = 0
         for part in graph.iter_adjacency(direction):
@@ -114,7 +116,8 @@ class StoredGraph(NetworkXGraph):
             # A long list is in several pages.
             degrees[part.first_vid : part.first_vid + len(part.degrees)] += part.degrees
             at = end
-        lists = arrange(degrees, neighbours, weights if column else None, self._order, self._ranks)
+        given = weights if column or counted else None
+        lists = arrange(degrees, neighbours, given, self._order, self._ranks)
         lists = lists._replace(whole=self.is_whole(column))
         return merge_parallel(lists, parallel) if self.multigraph else lists
 
