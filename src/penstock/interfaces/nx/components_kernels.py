@@ -11,7 +11,7 @@ from penstock.types import U32, Array
 
 def group(labels: U32) -> tuple[U32, Array]:
     """All places, those of the same label side by side and by ascending label, and where each label
-    ends. A label is a place.
+    ends. A label is below the number of places.
     """
     places, ends = _group(labels)
     return places, ends

@@ -64,6 +64,10 @@ class ListedGraph(NetworkXGraph):
 
     def number_of_edges(self) -> int:
         """How many edges there are."""
+        return self._edges
+
+    @cached_property
+    def _edges(self) -> int:
         return int(self.original.number_of_edges())
 
     def lists(

@@ -11,6 +11,8 @@ import networkx as nx
 import numpy as np
 
 from penstock.algorithms.bfs import bfs
+from penstock.interfaces.nx.collector import collector_paused
+from penstock.interfaces.nx.components_kernels import group
 from penstock.interfaces.nx.graph import NetworkXGraph, Node
 from penstock.interfaces.nx.paths_unweighted_kernels import Search, levels_above, meet, search
 from penstock.types import Array, Direction
@@ -38,7 +40,7 @@ def single_source_shortest_path_length(
     """
     levels = levels_from(G, _end(G, source, "Source {} is not in G"), cutoff)
     reached = np.flatnonzero(levels >= 0)
-    places = reached[np.argsort(levels[reached], kind="stable")]
+    places = reached[group(levels[reached].astype(np.uint32))[0]]
     return G.named_at(places, levels[places])
 
 
@@ -68,8 +70,8 @@ def single_target_shortest_path(
     G: NetworkXGraph, target: Node, cutoff: float | None = None
 ) -> dict[Node, list[Node]]:
     """A path with the fewest edges from each node to one, as a list of nodes."""
-    backwards = _paths(G, _search(G, _end(G, target, "Target {} not in G"), cutoff, "in"))
-    return {node: path[::-1] for node, path in backwards.items()}
+    found = _search(G, _end(G, target, "Target {} not in G"), cutoff, "in")
+    return _paths(G, found, backwards=True)
 
 
 def all_pairs_shortest_path(
@@ -89,6 +91,7 @@ def bidirectional_shortest_path(G: NetworkXGraph, source: Node, target: Node) ->
     return G.names_at(path)
 
 
+@collector_paused()
 def predecessor(
     G: NetworkXGraph,
     source: Node,
@@ -130,9 +133,10 @@ def _lengths(G: NetworkXGraph, found: Search) -> dict[Node, int]:
     return G.named_at(found.order, np.repeat(np.arange(len(sizes)), sizes))
 
 
-def _paths(G: NetworkXGraph, found: Search) -> dict[Node, list[Node]]:
+@collector_paused()
+def _paths(G: NetworkXGraph, found: Search, *, backwards: bool = False) -> dict[Node, list[Node]]:
     names = G.names_at(found.order)
     paths = [names[:1]]
     for name, above in zip(names[1:], found.above[1:].tolist(), strict=True):
-        paths.append([*paths[above], name])
+        paths.append([name, *paths[above]] if backwards else [*paths[above], name])
     return dict(zip(names, paths, strict=True))

@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 
 from penstock.interfaces.nx.backend import asks
+from penstock.interfaces.nx.collector import collector_paused
 from penstock.interfaces.nx.graph import NetworkXGraph, Node
 from penstock.interfaces.nx.paths_unweighted import level_limit, levels_from
 from penstock.interfaces.nx.paths_unweighted_kernels import search
@@ -40,6 +41,7 @@ def bfs_edges(
 
 
 @asks(should_run=_no_function_of_the_user)
+@collector_paused()
 def bfs_tree(
     G: NetworkXGraph,
     source: Node,
