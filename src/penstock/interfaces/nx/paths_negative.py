@@ -15,6 +15,7 @@ from penstock.interfaces.nx.paths_weighted import (
     Paths,
     as_numbers,
     backwards,
+    named_lengths,
     named_lists,
 )
 
@@ -135,9 +136,8 @@ def _source(G: NetworkXGraph, node: Node, message: str = "Source {} not in G") -
 
 
 def _lengths(G: NetworkXGraph, lists: Lists, found: Search) -> Lengths:
-    numbers = as_numbers(found.distances[found.order], lists.whole)
-    numbers[0] = 0  # the source's is a whole number whatever the weights
-    return G.named_at(found.order, numbers)
+    order = found.order
+    return named_lengths(G, order, found.distances[order], order[:1], whole=lists.whole)
 
 
 def _paths(G: NetworkXGraph, found: Search) -> Paths:

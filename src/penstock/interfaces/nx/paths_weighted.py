@@ -199,11 +199,19 @@ def backwards(G: NetworkXGraph, weight: Weight) -> Lists:
 
 def lengths_found(G: NetworkXGraph, lists: Lists, found: Search) -> Lengths:
     """The distances that a search found, as a dictionary in its order."""
-    values = found.distances[found.order]
-    numbers = as_numbers(values, lists.whole)
-    for at in np.flatnonzero(found.parents[found.order] == found.order).tolist():
-        numbers[at] = 0  # the source's is a whole number whatever the weights
-    return G.named_at(found.order, numbers)
+    order = found.order
+    sources = order[found.parents[order] == order]
+    return named_lengths(G, order, found.distances[order], sources, whole=lists.whole)
+
+
+def named_lengths(
+    G: NetworkXGraph, places: Array, distances: Array, sources: Array, *, whole: bool
+) -> Lengths:
+    """The distances of some places as a dictionary in their order."""
+    numbers = as_numbers(distances, whole)
+    for at in np.flatnonzero(np.isin(places, sources)).tolist():
+        numbers[at] = 0  # as in NetworkX, an int whatever the weights
+    return G.named_at(places, numbers)
 
 
 def paths_found(G: NetworkXGraph, found: Search) -> Paths:
@@ -269,4 +277,4 @@ def _stream(G: StoredGraph, places: Array, cutoff: float | None, weight: Weight)
         distances = sssp(G.graph(weight), sources, cutoff=farthest).values
     reached = np.flatnonzero(distances < np.inf)
     order = reached[np.argsort(distances[reached], kind="stable")]
-    return G.named_at(order, as_numbers(distances[order], G.is_whole(column)))
+    return named_lengths(G, order, distances[order], places, whole=G.is_whole(column))
