@@ -35,12 +35,12 @@ Strategy = str | Callable[[nx.Graph, dict[Node, int]], Iterable[Node]]
 
 def by_degree(G: NetworkXGraph) -> Array:
     """The places by descending degree."""
-    return np.argsort(-_degrees(G), kind="stable")
-
-
-def _degrees(G: NetworkXGraph) -> Array:
-    total = G.degrees()
-    return total + G.degrees("in") if G.directed else total
+    degrees = G.degrees()
+    if G.directed:
+        degrees = degrees + G.degrees("in")
+    fewer = degrees.max(initial=0) - degrees
+    # Numbers of 16 bits are sorted several times as fast.
+    return np.argsort(fewer.astype(np.min_scalar_type(fewer.max(initial=0))), kind="stable")
 
 
 def _at_random(G: NetworkXGraph) -> Array:

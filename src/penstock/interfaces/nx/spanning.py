@@ -7,8 +7,10 @@ edges between two nodes the one that counts has the key 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import repeat
 from math import isnan
+from operator import getitem
 from typing import Any, NamedTuple
 
 import networkx as nx
@@ -124,30 +126,35 @@ def _edges(G: NetworkXGraph, wanted: _Wanted, keys: bool, data: bool) -> Iterato
     else:
         assert isinstance(G, ListedGraph)
         found = _listed_edges(G, wanted)
-    for u, v, key, attributes in found:
-        name = (u, v, key) if keys and G.multigraph else (u, v)
-        yield (*name, attributes) if data else name
+    src, dst, names, attributes = found
+    shown = [src, dst]
+    if keys and G.multigraph:
+        shown.append(names)
+    if data:
+        shown.append(attributes)
+    yield from zip(*shown, strict=True)
 
 
-def _stored_edges(G: StoredGraph, wanted: _Wanted) -> Iterator[Edge]:
+def _stored_edges(G: StoredGraph, wanted: _Wanted) -> tuple[Iterable[Any], ...]:
+    """Both ends, keys and attributes of the forest's edges, one after another."""
     table = _table(G, wanted)
+    src, dst = table.src.tolist(), table.dst.tolist()
     names = [each.name for each in G.stored.catalog.columns]
-    columns = {name: getattr(table, name).tolist() for name in names}
-    rows = zip(*columns.values(), strict=True) if columns else iter([()] * len(table.src))
-    for u, v, row in zip(table.src.tolist(), table.dst.tolist(), rows, strict=True):
-        yield u, v, 0, dict(zip(columns, row, strict=True))
+    columns = [getattr(table, name).tolist() for name in names]
+    rows = zip(*columns, strict=True) if columns else repeat((), len(src))
+    return src, dst, repeat(0, len(src)), (dict(zip(names, row, strict=True)) for row in rows)
 
 
-def _listed_edges(G: ListedGraph, wanted: _Wanted) -> Iterator[Edge]:
-    src, dst = _ends(G, wanted)
-    adjacency, lightest = G.original._adj, _lightest(wanted)
-    for u, v in zip(G.names_at(src), G.names_at(dst), strict=True):
-        between = adjacency[u][v]
-        if G.multigraph:
-            key = lightest(between)
-            yield u, v, key, between[key]
-        else:
-            yield u, v, None, between
+def _listed_edges(G: ListedGraph, wanted: _Wanted) -> tuple[Iterable[Any], ...]:
+    """See :func:`_stored_edges`."""
+    src, dst = (G.names_at(places) for places in _ends(G, wanted))
+    # In compiled code of the interpreter: a graph of a million edges has many of them.
+    between: Iterable[Any] = map(getitem, map(G.original._adj.__getitem__, src), dst)
+    if not G.multigraph:
+        return src, dst, (), between
+    several = list(between)
+    keys = list(map(_lightest(wanted), several))
+    return src, dst, keys, map(getitem, several, keys)
 
 
 def _lightest(wanted: _Wanted) -> Callable[[Mapping[Any, Any]], Any]:
