@@ -8,6 +8,7 @@ from making import WAYS, backend_graph, random_graph
 from path_making import CLASSES, depends_on_direction, hides_some, is_path, outcome, tied_graph
 
 from penstock.interfaces.nx import paths_generic as ours
+from penstock.interfaces.nx.backend import backend
 from penstock.interfaces.nx.listed import ListedGraph
 
 METHODS = ("dijkstra", "bellman-ford", "another")
@@ -114,3 +115,13 @@ def test_the_average_by_negative_weights():
         right = nx.average_shortest_path_length(graph, "weight", method)
         found = ours.average_shortest_path_length(ListedGraph(graph), "weight", method)
         assert found == pytest.approx(right)
+
+
+def test_between_two_nodes_a_weight_function_is_better_called_by_networkx():
+    graph = nx.gnm_random_graph(100, 3000, seed=1)
+    function = {"weight": lambda u, v, _data: u + v}
+    for name in ("shortest_path", "shortest_path_length", "bidirectional_dijkstra"):
+        assert backend.should_run(name, (graph, 0, 1), {"weight": "weight"}) is True
+        ends = {"source": 0, "target": 1}
+        assert "every edge" in backend.should_run(name, (graph,), ends | function)
+    assert backend.should_run("shortest_path", (graph, 0), function) is True

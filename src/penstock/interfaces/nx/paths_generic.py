@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock.algorithms.closeness import closeness
 from penstock.interfaces.nx import paths_negative, paths_unweighted, paths_weighted
+from penstock.interfaces.nx.backend import asks
 from penstock.interfaces.nx.components import is_connected, is_strongly_connected
 from penstock.interfaces.nx.graph import NetworkXGraph, Node, Weight
 from penstock.interfaces.nx.stored import StoredGraph
@@ -33,6 +34,18 @@ def has_path(G: NetworkXGraph, source: Node, target: Node) -> bool:
     return True
 
 
+def _weighs_few_edges(
+    G: Any,
+    source: Node | None = None,
+    target: Node | None = None,
+    weight: Weight = None,
+    method: str = "dijkstra",
+) -> bool | str:
+    between = source is not None and target is not None
+    return not between or paths_weighted.weighs_few_edges(G, source, target, weight)
+
+
+@asks(should_run=_weighs_few_edges)
 def shortest_path(
     G: NetworkXGraph,
     source: Node | None = None,
@@ -44,6 +57,7 @@ def shortest_path(
     return _call(PATHS, G, source, target, weight, method)
 
 
+@asks(should_run=_weighs_few_edges)
 def shortest_path_length(
     G: NetworkXGraph,
     source: Node | None = None,
@@ -91,8 +105,10 @@ def _sum_of_lengths(G: NetworkXGraph, weight: Weight, method: str) -> Any:
         # Closeness is n - 1 divided by the sum of the distances, but 0 if they are all 0.
         sums = (len(G) - 1) / values[values > 0]
         return int(np.rint(sums).sum()) if method == "unweighted" else float(sums.sum())
-    functions = LENGTHS["dijkstra" if method == "dijkstra" else "bellman-ford"]
-    return sum(sum(lengths.values()) for _, lengths in functions.all_pairs(G, weight=weight))
+    if method == "dijkstra":
+        return paths_weighted.sum_of_lengths(G, weight)
+    pairs = paths_negative.all_pairs_bellman_ford_path_length(G, weight)
+    return sum(sum(lengths.values()) for _, lengths in pairs)
 
 
 def _call(

@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock.algorithms.bfs import bfs
 from penstock.algorithms.sssp import sssp
+from penstock.interfaces.nx.backend import asks
 from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Node, Weight
 from penstock.interfaces.nx.paths_weighted_kernels import Search, meet, predecessors, search
 from penstock.interfaces.nx.stored import StoredGraph
@@ -21,6 +22,14 @@ Paths = dict[Node, list[Node]]
 EXACT = 1 << 53
 
 
+def weighs_few_edges(G: Any, source: Node, target: Node, weight: Weight = "weight") -> bool | str:
+    """Whether a search between two nodes is worth it: its weights are read for all edges, those of
+    an attribute once and kept, those of a function each time.
+    """
+    return not callable(weight) or "a weight function would be called for every edge"
+
+
+@asks(should_run=weighs_few_edges)
 def dijkstra_path(
     G: NetworkXGraph, source: Node, target: Node, weight: Weight = "weight"
 ) -> list[Node]:
@@ -29,21 +38,24 @@ def dijkstra_path(
     return path
 
 
+@asks(should_run=weighs_few_edges)
 def dijkstra_path_length(
     G: NetworkXGraph, source: Node, target: Node, weight: Weight = "weight"
 ) -> Any:
     """The length of a shortest path from one node to another."""
-    sources, end = _places(G, [source]), G.find(target)
+    places = _places(G, [source])
     if source == target:
         return 0
     if isinstance(G, StoredGraph):
-        lengths = _stream(G, sources, None, weight)
+        lengths = _stream(G, places, None, weight)
+        if target in lengths:
+            return lengths[target]
     else:
-        lists = G.lists("out", weight)
-        lengths = lengths_found(G, lists, search(lists, sources, None, end))
-    if target not in lengths:
-        raise nx.NetworkXNoPath(f"Node {target} not reachable from {source}")
-    return lengths[target]
+        lists, end = G.lists("out", weight), G.find(target)
+        found = search(lists, places, None, end)
+        if end is not None and found.order[-1] == end:
+            return as_numbers(found.distances[[end]], lists.whole)[0]
+    raise nx.NetworkXNoPath(f"Node {target} not reachable from {source}")
 
 
 def single_source_dijkstra_path(
@@ -157,6 +169,7 @@ def all_pairs_dijkstra_path(
         yield name, paths_found(G, found)
 
 
+@asks(should_run=weighs_few_edges)
 def bidirectional_dijkstra(
     G: NetworkXGraph, source: Node, target: Node, weight: Weight = "weight"
 ) -> tuple[Any, list[Node]]:
@@ -187,6 +200,12 @@ def paths_to(G: NetworkXGraph, target: Node, weight: Weight) -> Paths:
     """A shortest path from each node to one, the nearest first."""
     paths = paths_found(G, _search_back(G, target, weight)[1])
     return {node: path[::-1] for node, path in paths.items()}
+
+
+def sum_of_lengths(G: NetworkXGraph, weight: Weight) -> float:
+    """The sum of the distances of all pairs of nodes that have a path."""
+    searches = _each(G, G.lists("out", weight), None)
+    return float(sum(found.distances[found.order].sum() for _, found in searches))
 
 
 def backwards(G: NetworkXGraph, weight: Weight) -> Lists:

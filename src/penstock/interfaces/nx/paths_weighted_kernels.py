@@ -28,7 +28,7 @@ class Search(NamedTuple):
     #: The places in the order in which their distances became final; sources come first, unless
     #: there are negative weights.
     order: Array
-    #: By place, of those in ``order``.
+    #: By place; inf for those that are not in ``order``, unless the search ended early.
     distances: Array
     #: By place: the one before it on a shortest path; a source is its own.
     parents: Array
@@ -41,8 +41,8 @@ def search(
     ``target`` is final. Edges of lists without weights weigh 1.
     """
     n = len(lists.offsets) - 1
-    distances, parents, positions = np.empty(n), np.empty(n, np.int64), np.full(n, _UNSEEN)
-    order, turns, nodes = (np.empty(n, np.int64) for _ in range(3))
+    distances, positions = np.full(n, np.inf), np.full(n, _UNSEEN)
+    order, parents, turns, nodes = (np.empty(n, np.int64) for _ in range(4))
     done = _search(
         *_arrays(lists), np.asarray(sources, np.int64), *_limits(cutoff, target),
         distances, parents, order, positions, np.empty(n), turns, nodes,
@@ -161,13 +161,12 @@ def _search(  # type: ignore[no-untyped-def]
         for entry in range(np.int64(offsets[place]), np.int64(offsets[place + 1])):
             other = np.int64(neighbours[entry])
             length = distance + (weights[entry] if len(weights) else 1.0)
-            if length > cutoff:
+            if length > cutoff or (length >= distances[other] and length < np.inf):
                 continue
             at = positions[other]
-            if at == _FINAL:
-                if length < distances[other]:
+            if at == _UNSEEN or length < distances[other]:
+                if at == _FINAL:
                     return _CONTRADICTION
-            elif at == _UNSEEN or length < distances[other]:
                 if at == _UNSEEN:
                     at = size
                     size += 1
