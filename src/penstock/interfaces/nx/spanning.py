@@ -20,6 +20,7 @@ from penstock.algorithms.minimum_spanning_forest import minimum_spanning_forest
 from penstock.config import thread_count
 from penstock.engine.result import Result
 from penstock.interfaces.export import ranked_edges
+from penstock.interfaces.nx.collector import collector_paused
 from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Weight
 from penstock.interfaces.nx.listed import ListedGraph
 from penstock.interfaces.nx.spanning_kernels import (
@@ -114,8 +115,13 @@ def _tree(G: NetworkXGraph, wanted: _Wanted) -> Any:
     assert isinstance(G, ListedGraph)
     tree = G.original.__class__()
     tree.graph.update(G.original.graph)
-    tree.add_nodes_from(G.original.nodes.items())
-    tree.add_edges_from(_edges(G, wanted, keys=True, data=True))
+    edges = _edges(G, wanted, keys=True, data=True)
+    with collector_paused():
+        tree.add_nodes_from(G.original)
+        for node, attributes in G.original._node.items():
+            if attributes:
+                tree.nodes[node].update(attributes)
+        tree.add_edges_from(edges)
     return tree
 
 
@@ -132,7 +138,9 @@ def _edges(G: NetworkXGraph, wanted: _Wanted, keys: bool, data: bool) -> Iterato
         shown.append(names)
     if data:
         shown.append(attributes)
-    yield from zip(*shown, strict=True)
+    with collector_paused():
+        edges = list(zip(*shown, strict=True))
+    yield from edges
 
 
 def _stored_edges(G: StoredGraph, wanted: _Wanted) -> tuple[Iterable[Any], ...]:
