@@ -46,7 +46,7 @@ def chunk_sums(
         sums = np.zeros(length)
         part = sources[first : first + CHUNK]
         with engine.metrics.timed("kernel", stream):
-            edges = _sweep(block.offsets, block.neighbours, part, sums, extra, of_edges)
+            edges = sweep(block.offsets, block.neighbours, part, sums, extra, of_edges)
         engine.metrics.per_stream[stream].edges_traversed += int(edges)
         return sums
 
@@ -55,7 +55,7 @@ def chunk_sums(
 
 
 @kernel
-def _sweep(offsets, neighbours, sources, sums, extra, of_edges):  # type: ignore[no-untyped-def]
+def sweep(offsets, neighbours, sources, sums, extra, of_edges):  # type: ignore[no-untyped-def]
     """Both sweeps of each source, its edges read twice; how many were read.
 
     ``share[v]`` is 1 / paths + dependency / paths, as in ``_brandes``.

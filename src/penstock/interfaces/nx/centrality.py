@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.algorithms._brandes import scale_of
+from penstock.algorithms._brandes_whole import sweep
 from penstock.algorithms.betweenness import betweenness, scale_sums
 from penstock.algorithms.closeness import closeness
 from penstock.interfaces.nx.centrality_kernels import (
@@ -17,12 +18,12 @@ from penstock.interfaces.nx.centrality_kernels import (
     owners_of,
     paths_over,
 )
+from penstock.interfaces.nx.collector import collector_paused
 from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Node, Weight
 from penstock.interfaces.nx.kernels import transpose
+from penstock.interfaces.nx.paths_unweighted_kernels import search
 from penstock.interfaces.nx.stored import StoredGraph
 from penstock.types import Array
-
-_NONE: Array = np.empty(0)
 
 
 def degree_centrality(G: NetworkXGraph) -> dict[Node, float]:
@@ -50,7 +51,8 @@ def closeness_centrality(
     G: NetworkXGraph, u: Node = None, distance: Weight = None, wf_improved: bool = True
 ) -> dict[Node, float] | float:
     """The reciprocal of the mean distance from the others, of each node or of one."""
-    if u is None and _streams(G, distance):
+    distance = G.if_there(distance)
+    if u is None and distance is None:
         return G.named(closeness(G.graph(), wf_improved=wf_improved).values)
     places: Array = np.arange(len(G)) if u is None else np.array([G.place(u)])
     sums, counts = _distances_to(G, places, distance)
@@ -62,11 +64,16 @@ def closeness_centrality(
 
 
 def _distances_to(G: NetworkXGraph, places: Array, weight: Weight) -> tuple[Array, Array]:
-    """The sum of the distances to each of some nodes, and how many there are, itself included."""
+    """The sum of the distances to each of some nodes, and how many there are, itself included; to
+    one node only if not by weight.
+    """
     lists = G.lists("in", weight)
+    if lists.weights is None:
+        levels = np.diff(search(lists, places).starts)
+        return np.array([levels @ np.arange(len(levels))]), np.array([levels.sum()])
     sums: Array = np.empty(len(places))
     counts: Array = np.empty(len(places), np.int64)
-    if not add_distances(*_searched(lists), places, paths_over(lists), sums, counts):
+    if not add_distances(*lists[:3], owners_of(lists), places, paths_over(lists), sums, counts):
         raise ValueError("Contradictory paths found:", "negative weights?")
     return sums, counts
 
@@ -86,18 +93,18 @@ def betweenness_centrality(
         return {}
     some = k is not None and k != len(G)
     places = _drawn(G, k if some else None, seed)
-    graph = G.graph()
-    if _streams(G, weight):
+    graph, weight = G.graph(), G.if_there(weight)
+    several = G.multigraph and isinstance(G, StoredGraph)  # paths of their own to Penstock's
+    if weight is None and not several:
         sources = graph.ids[places] if some else None
         found = betweenness(graph, normalized=normalized, endpoints=endpoints, sources=sources)
         return G.named(found.values)
-    lists, totals = _weighed(G, weight), np.zeros(len(G))
-    extra = 1.0 if endpoints else 0.0
-    add_dependencies(*_searched(lists), places, extra, paths_over(lists), totals, _NONE)
+    totals = _dependencies(_weighed(G, weight), places, extra=1.0 if endpoints else 0.0)
     scale_sums(graph, totals, places, some=some, normalized=normalized, endpoints=endpoints)
     return G.named(totals)
 
 
+@collector_paused()
 def edge_betweenness_centrality(
     G: NetworkXGraph,
     k: int | None = None,
@@ -109,10 +116,9 @@ def edge_betweenness_centrality(
     are those that NetworkX would draw. Parallel edges of the same length share alike.
     """
     places = _drawn(G, k, seed)
-    lists = _weighed(G, weight)
+    lists = _weighed(G, G.if_there(weight))
     src, dst = owners_of(lists), lists.neighbours
-    carried: Array = np.zeros(len(dst))
-    add_dependencies(*_searched(lists), places, 0.0, paths_over(lists), np.zeros(len(G)), carried)
+    carried = _dependencies(lists, places, of_edges=True)
     carried *= scale_of(G.graph(), len(places), normalized=normalized, endpoints=True)
     if not G.directed:
         both = carried + carried[_reverse(lists)]
@@ -121,15 +127,6 @@ def edge_betweenness_centrality(
     ends = zip(G.names_at(src), G.names_at(dst), strict=True)
     found = dict(zip(ends, carried.tolist(), strict=True))
     return dict(_by_key(G, found, weight)) if G.multigraph else found
-
-
-def _streams(G: NetworkXGraph, weight: Weight) -> bool:
-    """Whether Penstock's own searches find what NetworkX's do: every edge is as long as the others,
-    and there is one between two nodes.
-    """
-    if isinstance(G, StoredGraph):
-        return G.column(weight) is None and not G.multigraph
-    return weight is None
 
 
 def _weighed(G: NetworkXGraph, weight: Weight) -> Lists:
@@ -148,10 +145,18 @@ def _drawn(G: NetworkXGraph, k: int | None, seed: Any) -> Array:
     return np.array(seed.sample(range(len(G)), k), np.int64)
 
 
-def _searched(lists: Lists) -> tuple[Array, ...]:
-    """What kernels that search take of lists."""
-    weights = _NONE if lists.weights is None else lists.weights
-    return lists.offsets, lists.neighbours, weights, owners_of(lists)
+def _dependencies(
+    lists: Lists, places: Array, *, extra: float = 0.0, of_edges: bool = False
+) -> Array:
+    """What the nodes at these places depend on each node, or on each entry of the lists."""
+    sums: Array = np.zeros(len(lists.neighbours) if of_edges else len(lists.offsets) - 1)
+    if lists.weights is None:
+        sources = places.astype(np.uint32)
+        sweep(lists.offsets, lists.neighbours, sources, sums, extra, of_edges)
+    else:
+        owners, paths = owners_of(lists), paths_over(lists)
+        add_dependencies(*lists[:3], owners, places, sums, extra, of_edges, paths)
+    return sums
 
 
 def _reverse(lists: Lists) -> Array:

@@ -1,7 +1,7 @@
-"""Searches from node to node over lists: the shortest paths from a source, and what they carry.
+"""Searches by weight over lists: the shortest paths from a source, and what they carry.
 
-By weight, nodes are settled as NetworkX settles them: in the order of distances, and of those that
-are equal in the order in which they were found.
+Nodes are settled as NetworkX settles them: in the order of distances, and of those that are equal
+in the order in which they were found.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ def paths_over(lists: Lists) -> Paths:
     n, total = len(lists.offsets) - 1, len(lists.neighbours)
     first: Array = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(lists.neighbours, minlength=n), out=first[1:])
-    pushes = 0 if lists.weights is None else total + 1
     return Paths(
         order=np.empty(n, np.int64),
         distance=np.full(n, np.inf),
@@ -54,9 +53,9 @@ def paths_over(lists: Lists) -> Paths:
         first=first,
         counts=np.zeros(n, np.int64),
         share=np.zeros(n),
-        heap_distance=np.empty(pushes),
-        heap_found=np.empty(pushes, np.int64),
-        heap_entry=np.empty(pushes, np.int64),
+        heap_distance=np.empty(total),
+        heap_found=np.empty(total, np.int64),
+        heap_entry=np.empty(total, np.int64),
     )
 
 
@@ -68,18 +67,16 @@ def owners_of(lists: Lists) -> U32:
 
 @borrowing_kernel
 def add_dependencies(  # type: ignore[no-untyped-def]
-    offsets, neighbours, weights, owners, sources, extra, paths, totals, carried
+    offsets, neighbours, weights, owners, sources, sums, extra, of_edges, paths
 ):
-    """To ``totals``, what all sources depend on each node, and ``extra`` for each end of a path; to
-    ``carried``, unless it is empty, what they depend on each entry.
+    """To ``sums``, what all sources depend on each node, and ``extra`` for each end of a path; or,
+    ``of_edges``, what they depend on each entry.
     """
     for number in range(len(sources)):
         source = sources[number]
-        if len(weights):
-            reached = _search(offsets, neighbours, weights, owners, source, paths)
-        else:
-            reached = _spread(offsets, neighbours, source, paths)
-        totals[source] += extra * (reached - 1)
+        reached = _search(offsets, neighbours, weights, owners, source, paths)
+        if not of_edges:
+            sums[source] += extra * (reached - 1)
         for rank in range(reached - 1, -1, -1):
             node = paths.order[rank]
             rate = (1.0 + paths.share[node]) / paths.number[node]
@@ -89,10 +86,10 @@ def add_dependencies(  # type: ignore[no-untyped-def]
                 before = np.int64(owners[entry])
                 part = paths.number[before] * rate
                 paths.share[before] += part
-                if len(carried):
-                    carried[entry] += part
-            if node != source:
-                totals[node] += paths.share[node] + extra
+                if of_edges:
+                    sums[entry] += part
+            if node != source and not of_edges:
+                sums[node] += paths.share[node] + extra
         _forget(paths, reached)
 
 
@@ -104,16 +101,13 @@ def add_distances(  # type: ignore[no-untyped-def]
     False if a weight below 0 makes a path shorter.
     """
     for number in range(len(sources)):
-        if len(weights):
-            reached = _search(offsets, neighbours, weights, owners, sources[number], paths)
-        else:
-            reached = _spread(offsets, neighbours, sources[number], paths)
+        reached = _search(offsets, neighbours, weights, owners, sources[number], paths)
         total = 0.0
         for rank in range(reached):
             node = paths.order[rank]
             total += paths.distance[node]
             for entry in range(np.int64(offsets[node]), np.int64(offsets[node + 1])):
-                if len(weights) and weights[entry] < 0.0:
+                if weights[entry] < 0.0:
                     other = np.int64(neighbours[entry])
                     if paths.distance[node] + weights[entry] < paths.distance[other]:
                         return False
@@ -121,28 +115,6 @@ def add_distances(  # type: ignore[no-untyped-def]
         counts[number] = reached
         _forget(paths, reached)
     return True
-
-
-@borrowing
-def _spread(offsets, neighbours, source, paths):  # type: ignore[no-untyped-def]
-    """Every edge is as long as the others. Returns how many nodes were reached."""
-    paths.order[0], paths.distance[source], paths.number[source] = source, 0.0, 1.0
-    reached, done = 1, 0
-    while done < reached:
-        node = paths.order[done]
-        done += 1
-        further = paths.distance[node] + 1.0
-        for entry in range(np.int64(offsets[node]), np.int64(offsets[node + 1])):
-            other = np.int64(neighbours[entry])
-            if paths.distance[other] == np.inf:
-                paths.distance[other] = further
-                paths.order[reached] = other
-                reached += 1
-            if paths.distance[other] == further:
-                paths.number[other] += paths.number[node]
-                paths.entries[paths.first[other] + paths.counts[other]] = entry
-                paths.counts[other] += 1
-    return reached
 
 
 @borrowing

@@ -14,10 +14,14 @@ import networkx as nx
 import numpy as np
 
 from penstock.algorithms.triangles import triangles as counted
-from penstock.interfaces.nx.cluster_kernels import add_triangles, count_mutual
+from penstock.interfaces.nx.cluster_kernels import (
+    add_triangles,
+    count_mutual,
+    count_triangles,
+)
 from penstock.interfaces.nx.graph import Lists, NetworkXGraph
 from penstock.interfaces.nx.stored import StoredGraph
-from penstock.types import Array
+from penstock.types import U32, Array
 
 
 def triangles(G: NetworkXGraph, nodes: Any = None) -> Any:
@@ -86,10 +90,17 @@ def _doubled(G: NetworkXGraph, places: Array) -> Array:
     """Twice the triangles of some nodes of an undirected graph. A graph that is stored streams for
     one of them as for all; of another, only what is near them is looked at.
     """
-    if len(places) == len(G) or isinstance(G, StoredGraph):
-        every: Array = 2 * counted(G.graph()).values
-        return every[places]
-    return _sums([G.lists()], places).astype(np.int64)
+    if isinstance(G, StoredGraph):
+        streamed: Array = 2 * counted(G.graph()).values
+        return streamed[places]
+    if len(places) < len(G):
+        return _sums([G.lists()], places).astype(np.int64)
+    offsets, neighbours, *_ = G.lists()
+    counts: Array = np.zeros(len(G), np.int64)
+    starts = np.empty_like(offsets)
+    ahead: U32 = np.empty(len(neighbours) + 1, np.uint32)
+    count_triangles(offsets, neighbours, starts, ahead, np.zeros(len(G), np.uint8), counts)
+    return 2 * counts[places]
 
 
 def _sums(sides: list[Lists], places: Array) -> Array:

@@ -94,6 +94,10 @@ class NetworkXGraph(ABC):
     def to_networkx(self) -> nx.Graph:
         """The graph as NetworkX has it."""
 
+    def if_there(self, weight: Weight) -> Weight:
+        """The weight; None if all edges are known to be without it, as each weighs 1 then."""
+        return weight
+
     def place(self, node: Node) -> int:
         """The place of a node; raises NodeNotFound if there is none of that name."""
         found = self.find(node)

@@ -61,7 +61,10 @@ FUNCTIONS: dict[str, tuple[str, str]] = {
     ),
     "is_empty": ("functions", "Streams."),
     "number_of_selfloops": ("functions", "Streams."),
-    "pagerank": ("link_analysis", "Streams."),
+    "pagerank": (
+        "link_analysis",
+        "Streams. From a start that is given, or with numbers below 0, loads the lists.",
+    ),
     "average_shortest_path_length": (
         "paths_generic",
         "Streams. By weights of NetworkX, or negative ones, loads the lists.",

@@ -66,6 +66,10 @@ class StoredGraph(NetworkXGraph):
             return self.stored.catalog.weight
         return weight if weight in {each.name for each in self.stored.catalog.columns} else None
 
+    def if_there(self, weight: Weight) -> Weight:
+        """See :meth:`NetworkXGraph.if_there`."""
+        return self.column(weight)
+
     def is_whole(self, column: str | None) -> bool:
         """Whether the numbers of a column of the edges are whole; without one they are 1."""
         kinds = {each.name: each.dtype.kind for each in self.stored.catalog.columns}
