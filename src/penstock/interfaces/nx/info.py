@@ -61,6 +61,9 @@ FUNCTIONS: dict[str, tuple[str, str]] = {
     ),
     "is_empty": ("functions", "Streams."),
     "number_of_selfloops": ("functions", "Streams."),
+    "is_isolate": ("isolate", "Streams."),
+    "isolates": ("isolate", "Streams."),
+    "number_of_isolates": ("isolate", "Streams."),
     "pagerank": (
         "link_analysis",
         "Streams. From a start that is given, or with numbers below 0, loads the lists.",
