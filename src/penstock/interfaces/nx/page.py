@@ -29,6 +29,7 @@ TITLES = {
     "community": "Communities",
     "ego": "Neighbourhoods",
     "functions": "Counts",
+    "isolate": "Nodes without edges",
 }
 
 _HEAD = f"""# Functions of NetworkX that the backend has
