@@ -72,6 +72,7 @@ def test_other_names_are_not_there():
     assert "pagerank" in dir(backend)
 
 
+@pytest.mark.filterwarnings("ignore:Note. conversions to backend graphs")
 def test_a_graph_is_converted_once_until_it_changes():
     graph = random_graph(20, 40, 1, weights="int")
     nx.pagerank(graph, backend="penstock")

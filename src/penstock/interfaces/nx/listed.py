@@ -76,8 +76,10 @@ class ListedGraph(NetworkXGraph):
         """See :meth:`NetworkXGraph.lists`."""
         # A function may weigh an undirected edge differently from its two ends.
         direction = direction if self.directed or callable(weight) else "out"
+        if callable(weight):  # which may give other weights the next time
+            return self._make(direction, weight, parallel)
         key = (direction, weight, parallel if self.multigraph else None)
-        if callable(weight) or key not in self._lists:
+        if key not in self._lists:
             self._lists[key] = self._make(direction, weight, parallel)
         return self._lists[key]
 
@@ -95,11 +97,14 @@ class ListedGraph(NetworkXGraph):
     def graph(self, weight: Weight = None, parallel: Parallel = "sum") -> Graph:
         """See :meth:`NetworkXGraph.graph`."""
         key = (weight, parallel if self.multigraph else None)
-        if callable(weight) or key not in self._graphs:
-            directions: tuple[Direction, ...] = ("out", "in") if self.directed else ("out",)
-            lists = {each: self.lists(each, weight, parallel) for each in directions}
-            self._graphs[key] = view_of(FrozenIds(np.arange(len(self))), lists)
-        return self._graphs[key]
+        if key in self._graphs:
+            return self._graphs[key]
+        directions: tuple[Direction, ...] = ("out", "in") if self.directed else ("out",)
+        lists = {each: self.lists(each, weight, parallel) for each in directions}
+        made = view_of(FrozenIds(np.arange(len(self))), lists)
+        if not callable(weight):
+            self._graphs[key] = made
+        return made
 
     def degrees(self, direction: Direction = "out") -> Array:
         """See :meth:`NetworkXGraph.degrees`."""
