@@ -36,7 +36,7 @@ def test_eccentricities(way, directed, tmp_path):
     assert list(found.items()) == list(right.items())
     assert all(type(value) is int for value in found.values())
     assert ours.eccentricity(given, 7) == right[7]
-    assert ours.eccentricity(given, [9, 3, 999]) == {9: right[9], 3: right[3]}
+    assert ours.eccentricity(given, [9, 3, 999, 9]) == {9: right[9], 3: right[3]}
     assert ours.eccentricity(given, []) == {}
     for name in EXTREMES:
         assert getattr(ours, name)(given) == getattr(nx, name)(graph)
@@ -61,23 +61,26 @@ def test_by_weight(way, weights, directed, tmp_path):
 @pytest.mark.parametrize(
     "graph",
     [
-        nx.path_graph(300), nx.cycle_graph(299), nx.star_graph(200), nx.complete_graph(70),
+        nx.path_graph(200), nx.cycle_graph(129), nx.star_graph(200), nx.complete_graph(70),
         nx.barbell_graph(40, 90), nx.balanced_tree(2, 8), nx.grid_2d_graph(12, 15),
         nx.random_labeled_tree(200, seed=3), nx.barabasi_albert_graph(400, 2, seed=3),
         nx.MultiGraph(nx.path_graph(99)), nx.empty_graph(1),
     ],
     ids=lambda graph: f"{len(graph)}",
 )  # fmt: skip
-@pytest.mark.parametrize("name", EXTREMES)
-def test_bounds_leave_the_right_nodes(graph, name):
-    right = getattr(nx, name)(graph, e=nx.eccentricity(graph))
-    for usebounds in (False, True):
-        assert getattr(ours, name)(ListedGraph(graph), usebounds=usebounds) == right
+def test_bounds_leave_the_right_nodes(graph, monkeypatch):
+    known = nx.eccentricity(graph)
+    for cost in (0, ours.SEARCH_COST):
+        monkeypatch.setattr(ours, "SEARCH_COST", cost)
+        for name in EXTREMES:
+            right = getattr(nx, name)(graph, e=known)
+            for usebounds in (False, True):
+                assert getattr(ours, name)(ListedGraph(graph), usebounds=usebounds) == right
 
 
 def test_bounds_save_searches(monkeypatch):
-    graph = nx.random_labeled_tree(1000, seed=1)
-    left = []
+    graph = nx.random_labeled_tree(8000, seed=1)
+    left = [0]
     search = ours.eccentricities
 
     def counted(lists, sources):
@@ -87,7 +90,7 @@ def test_bounds_save_searches(monkeypatch):
     monkeypatch.setattr(ours, "eccentricities", counted)
     for name in EXTREMES:
         assert getattr(ours, name)(ListedGraph(graph)) == getattr(nx, name)(graph, usebounds=True)
-    assert max(left) < 10
+    assert max(left) < len(graph) // 10
 
 
 def test_lengths_and_eccentricities_can_be_given():
@@ -114,6 +117,13 @@ def test_what_is_out_of_reach(nodes):
             with pytest.raises(nx.NetworkXError, match="digraph is not strongly connected"):
                 getattr(ours, name)(ListedGraph(graph.to_directed()), weight=weight)
     assert ours.eccentricity(ListedGraph(nx.path_graph(3, nx.DiGraph)), 0) == 2
+
+
+def test_what_is_out_of_reach_of_bounds(monkeypatch):
+    monkeypatch.setattr(ours, "SEARCH_COST", 0)
+    graph = nx.disjoint_union(nx.cycle_graph(100), nx.cycle_graph(100))
+    with pytest.raises(nx.NetworkXError, match="graph is not connected"):
+        ours.diameter(ListedGraph(graph))
 
 
 def test_nodes_that_are_not_there():

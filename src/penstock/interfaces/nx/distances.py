@@ -14,6 +14,9 @@ from penstock.interfaces.nx.paths_unweighted_kernels import BITS, eccentricities
 from penstock.interfaces.nx.paths_weighted import single_source_dijkstra_path_length
 from penstock.types import Array
 
+#: What a search that streams costs whatever the graph, in entries of lists that it could have read.
+SEARCH_COST = 500_000
+
 Lengths = Mapping[Node, Mapping[Node, Any]]
 
 
@@ -94,15 +97,15 @@ def _known(
 
 def _bounds(G: NetworkXGraph, *, largest: bool, every: bool) -> dict[Node, int]:
     """The same of an undirected graph: whoever is d away from a node of eccentricity x has one from
-    max(d, x - d) to x + d, which leaves few candidates after a few searches. Those that are left
-    after as many as there are batches of 64 nodes are searched from at once.
+    max(d, x - d) to x + d, which leaves few candidates after a few searches. These searches go on
+    until they have cost as much as those of the candidates, 64 at a time, may.
 
     Takes, Kosters: "Determining the diameter of small world networks", CIKM 2011.
     """
-    n, degrees = len(G), G.degrees()
+    n, degrees, entries = len(G), G.degrees(), 2 * G.number_of_edges()
     lower, upper = np.zeros(n, np.int64), np.full(n, n)
-    left = np.arange(n)
-    for done in range(n // BITS):
+    left, far, done = np.arange(n), 0, 0
+    while (done + 1) * (SEARCH_COST + entries) < _batches_cost(len(left), entries, far):
         bound = -upper[left] if done % 2 else lower[left]
         place = left[np.lexsort((-degrees[left], bound))[0]]
         levels = _within_reach(G, levels_from(G, int(place)))
@@ -111,10 +114,17 @@ def _bounds(G: NetworkXGraph, *, largest: bool, every: bool) -> dict[Node, int]:
         upper = np.minimum(upper, far + levels)
         beyond = upper - lower.max() if largest else upper.min() - lower
         left = np.flatnonzero((beyond >= 0 if every else beyond > 0) & (lower < upper))
-        if len(left) == 0:
-            break
-    lower[left] = upper[left] = _within_reach(G, eccentricities(G.lists(), left))
+        done += 1
+    if len(left):
+        lower[left] = upper[left] = _within_reach(G, eccentricities(G.lists(), left))
     return G.named(lower if largest else upper)
+
+
+def _batches_cost(sources: int, entries: int, far: int) -> int:
+    """Searches from so many nodes, 64 at a time: each list is read on each level, of about as many
+    as in a search that went ``far``, but not oftener than there are searches.
+    """
+    return -(-sources // BITS) * entries * min(far + 1, BITS)
 
 
 def _farthest(G: NetworkXGraph, node: Node, sp: Lengths | None, weight: Weight) -> Any:

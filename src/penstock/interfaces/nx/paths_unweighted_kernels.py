@@ -12,6 +12,8 @@ from penstock.types import U32, Array
 
 #: Sources of a batch of searches: each has a bit of a word.
 BITS = 64
+#: One active node of so many is enough to look at all of them.
+MANY = 16
 
 
 class Search(NamedTuple):
@@ -206,36 +208,75 @@ def _joined(before, after, met):  # type: ignore[no-untyped-def]
 def _farthest(offsets, neighbours, sources):  # type: ignore[no-untyped-def]
     """Searches from up to 64 sources at once."""
     n = len(offsets) - 1
-    seen, frontier = np.zeros(n, np.uint64), np.zeros(n, np.uint64)
-    coming = np.zeros(n, np.uint64)
-    everyone = np.uint64(0)
+    seen, frontier, coming = np.zeros(n, np.uint64), np.zeros(n, np.uint64), np.zeros(n, np.uint64)
+    active, touched = np.empty(n, np.uint32), np.empty(n, np.uint32)
     farthest = np.zeros(len(sources), np.int64)
+    everyone, one = np.uint64(0), np.uint64(1)
+    size = level = 0
     for k in range(len(sources)):
-        bit = np.uint64(1) << np.uint64(k)
+        bit = one << np.uint64(k)
         everyone |= bit
+        if not seen[sources[k]]:
+            active[size] = sources[k]
+            size += 1
         seen[sources[k]] |= bit
         frontier[sources[k]] |= bit
-    alive, level = everyone, 0
-    while alive != 0:
+    while size:
         level += 1
+        if size > n // MANY:
+            reached = _push_many(offsets, neighbours, seen, frontier, coming, touched)
+        else:
+            reached = _push_few(offsets, neighbours, active[:size], seen, frontier, coming, touched)
         alive = np.uint64(0)
-        for place in range(n):
-            if frontier[place] != 0:
-                for entry in range(np.int64(offsets[place]), np.int64(offsets[place + 1])):
-                    coming[np.int64(neighbours[entry])] |= frontier[place]
-        for place in range(n):
-            new = coming[place] & ~seen[place]
-            frontier[place] = new
-            seen[place] |= new
+        for at in range(reached):
+            place = np.int64(touched[at])
+            frontier[place] = coming[place]
+            seen[place] |= coming[place]
+            alive |= coming[place]
             coming[place] = 0
-            alive |= new
         for k in range(len(sources)):
-            if (alive >> np.uint64(k)) & np.uint64(1):
+            if (alive >> np.uint64(k)) & one:
                 farthest[k] = level
-    reached = everyone
+        active, touched, size = touched, active, reached
     for place in range(n):
-        reached &= seen[place]
+        everyone &= seen[place]
     for k in range(len(sources)):
-        if not (reached >> np.uint64(k)) & np.uint64(1):
+        if not (everyone >> np.uint64(k)) & one:
             farthest[k] = -1
     return farthest
+
+
+@inlined
+def _push_few(offsets, neighbours, active, seen, frontier, coming, touched):  # type: ignore[no-untyped-def]
+    """Active nodes OR their word into what comes to their neighbours; how many were touched."""
+    reached = 0
+    for at in range(len(active)):
+        place = np.int64(active[at])
+        word, frontier[place] = frontier[place], 0
+        for entry in range(np.int64(offsets[place]), np.int64(offsets[place + 1])):
+            other = np.int64(neighbours[entry])
+            new = word & ~seen[other]
+            if new:
+                if not coming[other]:
+                    touched[reached] = other
+                    reached += 1
+                coming[other] |= new
+    return reached
+
+
+@inlined
+def _push_many(offsets, neighbours, seen, frontier, coming, touched):  # type: ignore[no-untyped-def]
+    """The same if most nodes are active: without a branch for each entry."""
+    n = len(offsets) - 1
+    for place in range(n):
+        word, frontier[place] = frontier[place], 0
+        if word:
+            for entry in range(np.int64(offsets[place]), np.int64(offsets[place + 1])):
+                coming[np.int64(neighbours[entry])] |= word
+    reached = 0
+    for place in range(n):
+        coming[place] &= ~seen[place]
+        if coming[place]:
+            touched[reached] = place
+            reached += 1
+    return reached
