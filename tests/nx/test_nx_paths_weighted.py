@@ -142,3 +142,14 @@ def test_a_weight_function_is_asked_for_all_pairs_once():
     assert calls == []
     assert len(list(found)) == 5
     assert len(calls) == 2 * graph.number_of_edges()
+
+
+def test_weights_of_functions_are_not_kept():
+    listed = ListedGraph(nx.cycle_graph(5))
+    for step in (1, 2, 3):
+        weight = {(0, 1): step}
+        found = ours.bidirectional_dijkstra(
+            listed, 0, 1, weight=lambda u, v, _data, weight=weight: weight.get((u, v), 9)
+        )
+        assert found == (step, [0, 1])
+    assert not any(callable(part) for key in listed._lists for part in key)
