@@ -22,8 +22,7 @@ from penstock.arrays import distinct
 from penstock.engine.interrupt import Deferred
 from penstock.engine.options import RunOptions
 from penstock.engine.plan import Needs, Plan, make_plan
-from penstock.engine.topology import Topology, list_bytes, tier_needs
-from penstock.engine.topology import in_place as in_place_lists
+from penstock.engine.topology import Topology, list_bytes, stand_apart, tier_needs
 from penstock.metrics import Metrics, clock
 from penstock.parallel import Workers
 from penstock.progress import Silent
@@ -72,12 +71,12 @@ class Engine:
             state_bytes, gathered_bytes, always_bytes, cut_bytes,
             tier_needs(graph, self.directions, options, head_edges) if tiered else None,
         )  # fmt: skip
-        # Lists that are in memory are never loaded as a copy: kernels that can take them where
-        # they stand do, for others they pass on streams.
-        there = any(in_place_lists(graph, d) is not None for d in self.directions)
+        # Lists that are in memory are never loaded as a copy. Unless they stand one after another,
+        # only kernels that can take them where they stand do; for others they pass on streams.
+        apart = any(stand_apart(graph, d) for d in self.directions)
         self.plan: Plan = make_plan(
             needs, options.memory, threads=options.threads, streams=options.streams,
-            cache_pages=options.cache_pages, load=options.load and (in_place or not there),
+            cache_pages=options.cache_pages, load=options.load and (in_place or not apart),
             devices=len(options.devices),
         )  # fmt: skip
         self.budget = Budget(options.memory)

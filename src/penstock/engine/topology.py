@@ -53,6 +53,12 @@ def in_place(graph: Graph, direction: Direction) -> InPlace | None:
     return None if source is None else source.in_place
 
 
+def stand_apart(graph: Graph, direction: Direction) -> bool:
+    """Whether the lists of a direction are in memory with room between them."""
+    lists = in_place(graph, direction)
+    return lists is not None and lists.offsets is None
+
+
 def tier_needs(
     graph: Graph, directions: Sequence[Direction], options: RunOptions, head_edges: int | None
 ) -> TierNeeds | None:

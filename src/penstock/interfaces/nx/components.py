@@ -103,8 +103,15 @@ def _is_one(G: NetworkXGraph, label: Label) -> bool:
 
 
 def _sets(G: NetworkXGraph, places: U32, ends: Array) -> Iterator[set[Node]]:
-    """Sets of names, of places that stand together up to each end."""
-    names, begin = G.names_at(places), 0
+    """Sets of names, of places that stand together up to each end. One that most nodes are in is
+    all of them but the others: a set is copied sooner than filled.
+    """
+    begin = 0
     for end in ends.tolist():
-        yield set(names[begin:end])
+        if 2 * (end - begin) > len(places):
+            most = set(G.original) if isinstance(G, ListedGraph) else set(G.names)
+            most.difference_update(G.names_at(places[:begin]), G.names_at(places[end:]))
+            yield most
+        else:
+            yield set(G.names_at(places[begin:end]))
         begin = end

@@ -12,9 +12,7 @@ import numpy as np
 from penstock.algorithms.core_number import core_number as numbers
 from penstock.algorithms.k_truss import k_truss as truss
 from penstock.interfaces.nx.collector import collector_paused
-from penstock.interfaces.nx.core_kernels import peel
 from penstock.interfaces.nx.graph import NetworkXGraph, Node
-from penstock.interfaces.nx.stored import StoredGraph
 from penstock.types import Array
 
 Cores = Mapping[Node, int]
@@ -69,27 +67,12 @@ def _cores(G: NetworkXGraph, given: Cores | None) -> Array:
     """Core numbers by place: those that are given, NaN where none is, or counted."""
     if given is None:
         _refuse_loops(G)
-        return _counted(G)
+        found: Array = numbers(G.graph()).values
+        return found
     cores: Array = np.full(len(G), np.nan)
     for node, number in given.items():
         if (place := G.find(node)) is not None:
             cores[place] = number
-    return cores
-
-
-def _counted(G: NetworkXGraph) -> Array:
-    if isinstance(G, StoredGraph):
-        streamed: Array = numbers(G.graph()).values
-        return streamed
-    degrees = G.degrees("out")
-    sides = [G.lists("out")]
-    if G.directed:
-        degrees = degrees + G.degrees("in")
-        sides.append(G.lists("in"))
-    cores, order, ranks = (np.empty(len(G), np.int32) for _ in range(3))
-    begins: Array = np.zeros(int(degrees.max(initial=0)) + 2, np.int32)
-    offsets, neighbours = (tuple(each[k] for each in sides) for k in (0, 1))
-    peel(offsets, neighbours, cores, order, ranks, begins)
     return cores
 
 
