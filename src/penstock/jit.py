@@ -199,3 +199,4 @@ def _loader(bits: int) -> Any:
 
 load16 = _loader(16)
 load32 = _loader(32)
+load64 = _loader(64)
