@@ -130,7 +130,7 @@ def test_a_graph_has_the_same_nodes_and_edges(way, directed, weights, tmp_path):
     back = backend.convert_to_nx(found)
     assert set(back.nodes) == set(graph.nodes)
     assert weighted_edges(back) == weighted_edges(graph)
-    part = found.subgraph(found.places_of([1, 2, 3, 4, 5, 99]))
+    part = found.part(found.places_of([1, 2, 3, 4, 5, 99]))
     assert set(part) == {1, 2, 3, 4, 5}
     assert part.number_of_edges() == graph.subgraph(range(1, 6)).number_of_edges()
 
@@ -194,4 +194,4 @@ def test_a_live_graph_is_a_snapshot():
     live.add_edges([2], [3])
     assert (len(graph), graph.number_of_edges()) == (3, 2)
     assert live.nx().number_of_edges() == 3
-    assert isinstance(ListedGraph(nx.path_graph(3)).graph(), ps.Graph)
+    assert isinstance(ListedGraph(nx.path_graph(3)).to_penstock(), ps.Graph)

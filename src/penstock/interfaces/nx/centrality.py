@@ -53,7 +53,7 @@ def closeness_centrality(
     """The reciprocal of the mean distance from the others, of each node or of one."""
     distance = G.if_there(distance)
     if u is None and distance is None:
-        return G.named(closeness(G.graph(), wf_improved=wf_improved).values)
+        return G.named(closeness(G.to_penstock(), wf_improved=wf_improved).values)
     places: Array = np.arange(len(G)) if u is None else np.array([G.place(u)])
     sums, counts = _distances_to(G, places, distance)
     values: Array = np.zeros(len(places))
@@ -93,7 +93,7 @@ def betweenness_centrality(
         return {}
     some = k is not None and k != len(G)
     places = _drawn(G, k if some else None, seed)
-    graph, weight = G.graph(), G.if_there(weight)
+    graph, weight = G.to_penstock(), G.if_there(weight)
     several = G.multigraph and isinstance(G, StoredGraph)  # paths of their own to Penstock's
     if weight is None and not several:
         sources = graph.ids[places] if some else None
@@ -119,7 +119,7 @@ def edge_betweenness_centrality(
     lists = _weighed(G, G.if_there(weight))
     src, dst = owners_of(lists), lists.neighbours
     carried = _dependencies(lists, places, of_edges=True)
-    carried *= scale_of(G.graph(), len(places), normalized=normalized, endpoints=True)
+    carried *= scale_of(G.to_penstock(), len(places), normalized=normalized, endpoints=True)
     if not G.directed:
         both = carried + carried[_reverse(lists)]
         once = src <= dst

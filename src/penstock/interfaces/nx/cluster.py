@@ -91,7 +91,7 @@ def _doubled(G: NetworkXGraph, places: Array) -> Array:
     one of them as for all; of another, only what is near them is looked at.
     """
     if isinstance(G, StoredGraph):
-        streamed: Array = 2 * counted(G.graph()).values
+        streamed: Array = 2 * counted(G.to_penstock()).values
         return streamed[places]
     if len(places) < len(G):
         return _sums([G.lists()], places).astype(np.int64)

@@ -84,7 +84,7 @@ def is_strongly_connected(G: NetworkXGraph) -> bool:
 
 def _labels(G: NetworkXGraph, label: Label) -> U32:
     """The first place of each node's component."""
-    graph = G.graph()
+    graph = G.to_penstock()
     names, ids = label(graph).values, graph.ids
     if ids.dtype != object and len(ids) and ids[0] == 0 and ids[-1] == len(ids) - 1:
         return names.astype(np.uint32)
@@ -92,7 +92,7 @@ def _labels(G: NetworkXGraph, label: Label) -> U32:
 
 
 def _count(G: NetworkXGraph, label: Label) -> int:
-    graph = G.graph()
+    graph = G.to_penstock()
     return int(np.count_nonzero(label(graph).values == graph.ids))
 
 

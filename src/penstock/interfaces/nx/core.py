@@ -28,19 +28,19 @@ def core_number(G: NetworkXGraph) -> dict[Node, int]:
 def k_core(G: NetworkXGraph, k: int | None = None, core_number: Cores | None = None) -> Any:
     """The part of the nodes whose core number is k or more; without k, the largest."""
     cores = _cores(G, core_number)
-    return G.subgraph(np.flatnonzero(cores >= (_largest(cores) if k is None else k)))
+    return G.part(np.flatnonzero(cores >= (_largest(cores) if k is None else k)))
 
 
 def k_shell(G: NetworkXGraph, k: int | None = None, core_number: Cores | None = None) -> Any:
     """The part of the nodes whose core number is k; without k, the largest."""
     cores = _cores(G, core_number)
-    return G.subgraph(np.flatnonzero(cores == (_largest(cores) if k is None else k)))
+    return G.part(np.flatnonzero(cores == (_largest(cores) if k is None else k)))
 
 
 def k_crust(G: NetworkXGraph, k: int | None = None, core_number: Cores | None = None) -> Any:
     """The part of the nodes whose core number is k or less; without k, less than the largest."""
     cores = _cores(G, core_number)
-    return G.subgraph(np.flatnonzero(cores <= (_largest(cores) - 1 if k is None else k)))
+    return G.part(np.flatnonzero(cores <= (_largest(cores) - 1 if k is None else k)))
 
 
 def k_corona(G: NetworkXGraph, k: int, core_number: Cores | None = None) -> Any:
@@ -49,7 +49,7 @@ def k_corona(G: NetworkXGraph, k: int, core_number: Cores | None = None) -> Any:
     offsets, neighbours, *_ = G.lists()
     owners = np.repeat(np.arange(len(G)), np.diff(offsets))
     inside = np.bincount(owners[cores[neighbours] >= k], minlength=len(G))
-    return G.subgraph(np.flatnonzero((cores == k) & (inside == k)))
+    return G.part(np.flatnonzero((cores == k) & (inside == k)))
 
 
 @collector_paused()
@@ -58,8 +58,8 @@ def k_truss(G: NetworkXGraph, k: float) -> Any:
     nodes that have no edge.
     """
     _refuse_loops(G)
-    edges = truss(G.graph(), math.ceil(k)).edges
-    names = G.graph().ids
+    edges = truss(G.to_penstock(), math.ceil(k)).edges
+    names = G.to_penstock().ids
     return G.with_only(np.searchsorted(names, edges.src), np.searchsorted(names, edges.dst))
 
 
@@ -67,7 +67,7 @@ def _cores(G: NetworkXGraph, given: Cores | None) -> Array:
     """Core numbers by place: those that are given, NaN where none is, or counted."""
     if given is None:
         _refuse_loops(G)
-        found: Array = numbers(G.graph()).values
+        found: Array = numbers(G.to_penstock()).values
         return found
     cores: Array = np.full(len(G), np.nan)
     for node, number in given.items():

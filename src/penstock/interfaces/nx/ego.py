@@ -35,7 +35,7 @@ def ego_graph(
         places = _within(G, n, radius, distance, undirected=undirected)
     else:
         places = _around(G, place, level_limit(radius), undirected=undirected)
-    return G.subgraph(places if center else places[places != place])
+    return G.part(places if center else places[places != place])
 
 
 def _around(G: NetworkXGraph, place: int, limit: int | None, *, undirected: bool) -> Array:
@@ -45,7 +45,7 @@ def _around(G: NetworkXGraph, place: int, limit: int | None, *, undirected: bool
         if undirected and G.directed:
             lists = join(lists, G.lists("in"))
         return search(lists, np.array([place]), limit).order
-    graph = G.graph()
+    graph = G.to_penstock()
     hops = len(G) if limit is None else limit
     found = egonet(graph, graph.ids[place], radius=hops, undirected=undirected)
     return np.searchsorted(graph.ids, found.ids)

@@ -1,7 +1,7 @@
 """What the functions of the backend know of a graph: places, names, lists, and a Penstock graph.
 
 A node has a *name*, which is what NetworkX calls it, and a *place*, 0 .. n-1: its rank in the order
-in which NetworkX iterates over the nodes. Results of Penstock's algorithms on :meth:`graph` are by
+in which NetworkX iterates over the nodes. Results of Penstock's algorithms on :meth:`to_penstock` are by
 place, as they ascend by id and the ids ascend with the places.
 """
 
@@ -56,7 +56,7 @@ class NetworkXGraph(ABC):
         """The place of a node; None if there is none of that name."""
 
     @abstractmethod
-    def graph(self, weight: Weight = None, parallel: Parallel = "sum") -> Graph:
+    def to_penstock(self, weight: Weight = None, parallel: Parallel = "sum") -> Graph:
         """The graph that algorithms run on, with these weights if there are any."""
 
     @abstractmethod
@@ -79,7 +79,7 @@ class NetworkXGraph(ABC):
         """How many edges each node has to itself, by place."""
 
     @abstractmethod
-    def subgraph(self, places: Array) -> Any:
+    def part(self, places: Array) -> Any:
         """A graph of its own of the nodes at these places and the edges among them, with all
         attributes.
         """

@@ -48,7 +48,7 @@ def pagerank(
             return pagerank(listed, alpha, personalization, max_iter, tol, nstart, weight, dangling)
         lists = G.lists("out", weight, "sum")
         return G.named(_ranks_over(lists, alpha, jump, given, start, max_iter, tol * len(G)))
-    graph = G.graph(weight, "sum")
+    graph = G.to_penstock(weight, "sum")
     try:
         found = rank(
             graph,

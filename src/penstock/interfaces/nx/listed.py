@@ -94,8 +94,8 @@ class ListedGraph(NetworkXGraph):
             made = lists._replace(weights=weights, whole=whole)
         return drop_hidden(made)
 
-    def graph(self, weight: Weight = None, parallel: Parallel = "sum") -> Graph:
-        """See :meth:`NetworkXGraph.graph`."""
+    def to_penstock(self, weight: Weight = None, parallel: Parallel = "sum") -> Graph:
+        """See :meth:`NetworkXGraph.to_penstock`."""
         key = (weight, parallel if self.multigraph else None)
         if key in self._graphs:
             return self._graphs[key]
@@ -129,8 +129,8 @@ class ListedGraph(NetworkXGraph):
                 loops[place] = self.original.number_of_edges(node, node)
         return loops
 
-    def subgraph(self, places: Array) -> nx.Graph:
-        """See :meth:`NetworkXGraph.subgraph`."""
+    def part(self, places: Array) -> nx.Graph:
+        """See :meth:`NetworkXGraph.part`."""
         return self.original.subgraph(self.names_at(places)).copy()
 
     def with_only(self, src: Array, dst: Array) -> nx.Graph:

@@ -100,7 +100,7 @@ def _sum_of_lengths(G: NetworkXGraph, weight: Weight, method: str) -> Any:
     """That of all ordered pairs, of which each has a path."""
     streams = isinstance(G, StoredGraph) and method == "dijkstra" and G.column(weight) is not None
     if method == "unweighted" or streams:
-        graph = G.graph(weight) if streams else G.graph()
+        graph = G.to_penstock(weight) if streams else G.to_penstock()
         values = closeness(graph, weight=streams).values
         # Closeness is n - 1 divided by the sum of the distances, but 0 if they are all 0.
         sums = (len(G) - 1) / values[values > 0]

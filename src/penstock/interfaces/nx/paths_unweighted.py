@@ -27,7 +27,7 @@ def levels_from(G: NetworkXGraph, place: int, cutoff: float | None = None) -> Ar
     """How many edges each node is away from one, by place; -1 where no path leads, or only longer
     ones than ``cutoff``. Streams.
     """
-    graph = G.graph()
+    graph = G.to_penstock()
     found = bfs(graph, graph.ids[place : place + 1], depth_limit=level_limit(cutoff))
     return found.values
 

@@ -293,7 +293,7 @@ def _stream(G: StoredGraph, places: Array, cutoff: float | None, weight: Weight)
         levels = bfs(G.stored, sources, depth_limit=limit).values
         distances = np.where(levels < 0, np.inf, levels)
     else:
-        distances = sssp(G.graph(weight), sources, cutoff=farthest).values
+        distances = sssp(G.to_penstock(weight), sources, cutoff=farthest).values
     reached = np.flatnonzero(distances < np.inf)
     order = reached[np.argsort(distances[reached], kind="stable")]
     return named_lengths(G, order, distances[order], places, whole=G.is_whole(column))

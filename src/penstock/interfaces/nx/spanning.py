@@ -286,7 +286,7 @@ def _table(G: StoredGraph, wanted: _Wanted) -> Result:
     plain = wanted.sign == 1 and not wanted.ignore_nan
     others = any(each.name != column for each in catalog.columns)
     if column == catalog.weight and not others and (plain or column is None):
-        return minimum_spanning_forest(G.graph(wanted.weight)).edges
+        return minimum_spanning_forest(G.to_penstock(wanted.weight)).edges
     src, dst, columns = _sift(G, wanted)
     order, ids = np.lexsort((dst, src)), G.stored.ids
     columns = {name: values[order] for name, values in columns.items()}

@@ -75,8 +75,8 @@ class StoredGraph(NetworkXGraph):
         kinds = {each.name: each.dtype.kind for each in self.stored.catalog.columns}
         return column is None or kinds[column] in "iu"
 
-    def graph(self, weight: Weight = None, parallel: Parallel = "sum") -> Graph:
-        """See :meth:`NetworkXGraph.graph`; weighted only if there is such a column."""
+    def to_penstock(self, weight: Weight = None, parallel: Parallel = "sum") -> Graph:
+        """See :meth:`NetworkXGraph.to_penstock`; weighted only if there is such a column."""
         column = self.column(weight)
         if column is None or column == self.stored.catalog.weight:
             return self.stored
@@ -151,8 +151,8 @@ class StoredGraph(NetworkXGraph):
             np.add.at(loops, self._ranks[src[src == dst]], 1)
         return loops
 
-    def subgraph(self, places: Array) -> StoredGraph:
-        """See :meth:`NetworkXGraph.subgraph`; in memory."""
+    def part(self, places: Array) -> StoredGraph:
+        """See :meth:`NetworkXGraph.part`; in memory."""
         wanted = self.stored.ids[np.sort(places)]
         return self._with_edges(wanted, induced_subgraph(self.stored, wanted).edges)
 
