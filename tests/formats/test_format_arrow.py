@@ -177,6 +177,45 @@ def test_pandas_names_and_kinds():
         read(late)
 
 
+def objects(*runs):
+    return pd.Series([value for value, count in runs for _ in range(count)], dtype=object)
+
+
+@pytest.mark.parametrize("count", [1000, (1 << 17) + 5])
+@pytest.mark.parametrize(
+    ("first", "last", "dtype"),
+    [
+        (1, 2.5, np.float64), (2.5, 1, np.float64), (1, 2**63 + 1, np.uint64),
+        (2**64 - 1, 1, np.uint64), (Decimal("1.5"), Decimal("10.25"), np.float64),
+        (True, False, np.uint8),
+    ],
+)  # fmt: skip
+def test_pandas_objects_are_of_one_type_to_the_end(first, last, dtype, count):
+    frame = pd.DataFrame({"w": objects((first, count), (last, 1)), "a": 1, "b": 2})
+    source = open_source(frame, ReadOptions(source=1, target=2, weights="w", chunk_rows=500))
+    chunks = [chunk.columns["w"] for chunk in source.chunks(lambda amount: None)]
+    found = np.concatenate(chunks)
+    assert {chunk.dtype for chunk in chunks} == {np.dtype(dtype)}
+    assert (found[:-1] == dtype(first)).all()
+    assert found[-1] == dtype(last)
+
+
+def test_pandas_objects_as_large_ids():
+    frame = pd.DataFrame({"a": objects((1, 1), (2**63 + 1, 1)), "b": [1, 2]})
+    assert read(frame) == [(1, 1), (2**63 + 1, 2)]
+    for unfit in (objects((-1, 1), (2**63, 1)), objects((1, 1), (2**64, 1))):
+        with pytest.raises(InputError, match=r"column 'a' has no .*2\*\*63; convert it first"):
+            read(frame.assign(a=unfit))
+        with pytest.raises(InputError, match="column 'a': edge columns must hold numbers"):
+            read(frame.assign(a=unfit, c=3), source="b", target="c", weights="a")
+
+
+@pytest.mark.parametrize("kind", [pl.Categorical, pl.Enum(["ab", "cd"])], ids=str)
+def test_polars_categories(kind):
+    frame = pl.DataFrame({"a": ["ab", "cd"], "b": ["cd", "ab"]}, schema={"a": kind, "b": kind})
+    assert read(frame) == read(frame.lazy()) == [("ab", "cd"), ("cd", "ab")]
+
+
 def test_objects_that_are_no_tables():
     for data in (pa.array([1, 2]), pa.chunked_array([[1, 2]])):
         with pytest.raises(PenstockError):

@@ -9,11 +9,13 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from penstock.errors import InputError
 from penstock.ingest.formats._bytes import is_compressed, open_error
 
 _PARQUET, _ARROW = b"PAR1", b"ARROW1"
-#: Rows to have of a Parquet file at a time: enough to be fast, little enough for small budgets.
+#: Rows to have of a table at a time: enough to be fast, little enough for small budgets.
 _BATCH_ROWS = 1 << 17
 
 
@@ -212,26 +214,55 @@ def _reader(reader: Any, name: str) -> Table:
 def _pandas(frame: Any) -> Table:
     import pyarrow as pa
 
-    def convert(positions: list[int], start: int, stop: int) -> Any:
+    def convert(positions: list[int], kinds: list[Any] | None, start: int, stop: int) -> Any:
         part = frame.iloc[start:stop, positions]
         # Names need not be strings, nor different.
         part.columns = [str(i) for i in range(len(positions))]
+        schema = None if kinds is None else pa.schema(zip(part.columns, kinds, strict=True))
         with _naming("DataFrame"):
             # Not a batch: columns of pandas may themselves consist of several pieces.
-            return pa.Table.from_pandas(part, preserve_index=False).combine_chunks()
+            return pa.Table.from_pandas(part, schema, preserve_index=False).combine_chunks()
 
-    def batches(positions: list[int], rows: int) -> Iterator[Any]:
-        for start in range(0, len(frame), rows):
-            yield from convert(positions, start, start + rows).to_batches()
+    def type_of_rows(position: int, start: int, stop: int) -> Any:
+        try:
+            return convert([position], None, start, stop).schema.types[0]
+        except OverflowError:
+            # Arrow takes objects that are integers for int64 until it is told otherwise.
+            return convert([position], [pa.uint64()], start, stop).schema.types[0]
 
     def type_of(position: int) -> Any:
+        # Objects may be of another type further down.
+        dtype = frame.dtypes.iloc[position]
+        rows = len(frame) if isinstance(dtype, np.dtype) and dtype.hasobject else 1
         try:
-            return convert([position], 0, 1000).schema.types[0]
-        except InputError:
+            kinds = {
+                type_of_rows(position, start, min(start + _BATCH_ROWS, rows))
+                for start in range(0, max(rows, 1), _BATCH_ROWS)
+            }
+            return _common_type(kinds)
+        except (InputError, OverflowError):
             return pa.null()
 
     names = [str(name) for name in frame.columns]
-    return Table("DataFrame", names, [*map(type_of, range(len(names)))], len(frame), batches)
+    types = [*map(type_of, range(len(names)))]
+
+    def batches(positions: list[int], rows: int) -> Iterator[Any]:
+        kinds = [types[i] for i in positions]
+        for start in range(0, len(frame), rows):
+            yield from convert(positions, kinds, start, start + rows).to_batches()
+
+    return Table("DataFrame", names, types, len(frame), batches)
+
+
+def _common_type(kinds: set[Any]) -> Any:
+    """The type that holds values of all these."""
+    import pyarrow as pa
+
+    if kinds - {pa.null()} == {pa.int64(), pa.uint64()}:
+        return pa.uint64()
+    schemas = [pa.schema([("", kind)]) for kind in kinds]
+    with _naming("DataFrame"):
+        return pa.unify_schemas(schemas, promote_options="permissive").types[0]
 
 
 def _lazy(frame: Any) -> Table:

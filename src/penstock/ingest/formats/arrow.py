@@ -95,7 +95,10 @@ def _kind(table: Table, position: int) -> IdKind:
     if any(test(kind) for test in (*strings, *binaries)):
         return "string"
     if types.is_null(kind):
-        raise InputError(f"{_what(table, position)} has no values, or values of several types")
+        raise InputError(
+            f"{_what(table, position)} has no values, or values of several types, or integers that "
+            "are negative and not below 2**63; convert it first, such as with astype(str)"
+        )
     raise IdError(
         f"{_what(table, position)}: vertex ids must be integers or strings, got {kind}; "
         "convert them first"
@@ -171,7 +174,13 @@ def _read(
 def _decoded(column: Any) -> Any:
     import pyarrow as pa
 
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    if not pa.types.is_dictionary(column.type):
+        return column
+    values = column.dictionary
+    if pa.types.is_string_view(values.type):
+        # Arrow cannot take from these; polars has them for categories.
+        values = values.cast(pa.large_string())
+    return values.take(column.indices)
 
 
 def _ids(column: Any, kind: IdKind, what: str, row: int) -> U64 | Names:
@@ -195,8 +204,10 @@ def _values(column: Any, dtype: np.dtype[Any], what: str, row: int, *, weight: b
 
     if weight or dtype.kind != "f":
         require_values(column, what, row)
-    if pa.types.is_decimal(column.type) or pa.types.is_boolean(column.type):
+    try:
         column = column.cast(pa.from_numpy_dtype(dtype))
+    except pa.ArrowException as error:
+        raise InputError(f"{what}: not every value fits {dtype}: {error}") from None
     array = settle(column.to_numpy(zero_copy_only=False), dtype)
     if weight:
         check_weight(array, what, row)
