@@ -20,9 +20,7 @@ from penstock.interfaces.cli._output import finish_output, tolerate_any_text
 from penstock.interfaces.cli._signals import stopping_cleanly
 
 #: The commands, each a file here with a function ``command``, or a group ``app`` of commands.
-COMMANDS = (
-    *("demo", "generate", "build", "info", "verify", "export", "plan", "run", "plot", "bench"),
-)
+COMMANDS = ("demo", "generate", "build", "info", "verify", "export", "plan", "run", "plot", "bench")
 
 
 class Commands(LazyCommands):
