@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from penstock.arrays import distinct
-from penstock.engine.result_columns import parts
 from penstock.types import Array
 
 if TYPE_CHECKING:
@@ -27,19 +25,14 @@ _BORDER = 1
 def group_sizes(result: Result) -> tuple[Array, Array]:
     """The label of each group, ascending, and how many vertices it has."""
     labels = result.values
-    if result.name == "cluster":
+    if result.name == "cluster" and hasattr(result, "role"):
         labels = labels[result.role <= _BORDER]
-    if labels.dtype == object:  # strings, or numbers beyond int64
-        strings = any(isinstance(each, str) for each in labels[:1])
-        names, inverse = np.unique(
-            labels.astype("T" if strings else np.uint64), return_inverse=True
-        )
-        return names.astype(object), np.bincount(inverse, minlength=len(names))
-    # Components and trees are named after one of their own vertices, and ids are in order; the
-    # vertex that a community is named after may have left it.
-    by_member = result.name in ("component", "tree")
-    found = distinct(labels[labels == result.ids] if by_member else labels)
-    sizes: Array = np.zeros(len(found), np.int64)
-    for begin, end in parts(len(labels)):
-        sizes += np.bincount(np.searchsorted(found, labels[begin:end]), minlength=len(found))
-    return found, sizes
+    is_object = labels.dtype == object  # strings, or numbers beyond int64
+    if is_object:
+        there = labels[labels != np.array(None)]
+        strings = any(isinstance(each, str) for each in there[:1])
+        labels = there.astype("T" if strings else np.uint64)
+    elif labels.dtype.kind == "f":
+        labels = labels[~np.isnan(labels)]  # those are missing
+    found, sizes = np.unique(labels, return_counts=True)
+    return found.astype(object) if is_object else found, sizes
