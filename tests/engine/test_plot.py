@@ -88,6 +88,23 @@ def test_active_is_the_usual_kind_only_if_it_changes():
     assert plot_data.chosen_kind(REACHED, None) == "active"
     rows = [{"step": k, "active": 3} for k in range(4)]
     assert plot_data.chosen_kind(table([1, 2], iterations=rows), None) == "values"
+    assert plot_data.chosen_kind(table([], iterations=rows), None) == "active"
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        ps.from_edges([0, 1, 2], [1, 2, 0], directed=False),
+        ps.from_edges([], [], num_vertices=1),
+    ],
+)
+def test_what_never_changes_has_no_convergence(graph, tmp_path):
+    ranks = ps.pagerank(graph)
+    assert {row["change"] for row in ranks.iterations} == {0}
+    axes = ranks.plot(path=tmp_path / "r.png")
+    assert sum(bar.get_height() for bar in axes.patches) == graph.num_vertices
+    with pytest.raises(OptionError, match="no convergence; it has active, values"):
+        ranks.plot("convergence")
 
 
 @pytest.mark.parametrize(
@@ -97,8 +114,8 @@ def test_active_is_the_usual_kind_only_if_it_changes():
         (TABLE, "values", "has no values; it has degrees$"),
         (GROUPED, "timeline", r"no timeline; run with trace=FILE \(--trace\).*; it has components"),
         (RANKED, "pie", "expected one of degrees, components, .*; got 'pie'"),
-        (table([], "score"), "values", "no values; it has nothing to draw"),
-        (table([], "score"), None, "result of score has nothing to draw"),
+        (table([], "score"), "values", r"has no values \(.* file of --out\); it has nothing to"),
+        (table([], "score"), None, r"result of score has nothing to draw \(.* file of --out\)"),
         (table(["a", "b"], "name"), None, "nothing to draw"),
         (Result.table("dst", [1, 2], [3, 4], id_name="src"), None, "result of dst has nothing"),
     ],
@@ -134,6 +151,11 @@ def small_parts(monkeypatch):
             table([2, 2, 2, 5, 2, 5], "cluster", columns={"role": np.array([0, 1, 0, 2, 3, 1])}),
             [2, 5], [3, 1],
         ),
+        (table([2, 2, 5, 5], "cluster"), [2, 5], [2, 2]),
+        (table([9, 9, 0, 7], "component"), [0, 7, 9], [1, 1, 2]),
+        (table([np.nan, 4.0, 4.0], "tree"), [4], [2]),
+        (table(np.array([None, "b", "b"], object), "component"), ["b"], [2]),
+        (table(np.array([2**64 - 1, None], object), "label"), [2**64 - 1], [1]),
     ],
 )  # fmt: skip
 def test_sizes_of_groups(result, labels, sizes):
@@ -207,9 +229,11 @@ def test_many_points_are_thinned_to_the_highest():
         (np.array([-3, -3, -1]), [-3.5, -2.5, -1.5, -0.5], [2, 0, 1], {}),
         (np.array([0] * 20 + [1, 1, 2, 3, 500]), 2.0 ** np.arange(10),
          [2, 2, 0, 0, 0, 0, 0, 0, 1], {"zero": 20}),
-        (np.array([2.0, 2.0, np.nan, np.inf]), [1, 3], [2], {"not a number": 2}),
+        (np.array([2.0, 2.0, np.nan, np.inf]), [1, 3], [2], {"not a number or too large": 2}),
         (np.array([0.0, 0.0]), [-0.5, 0.5], [2], {}),
-        (np.array([np.nan]), [0, 1], [0], {"not a number": 1}),
+        (np.array([np.nan]), [0, 1], [0], {"not a number or too large": 1}),
+        (np.array([-1e308, 1e308, 3.0]), [1.5, 4.5], [1], {"not a number or too large": 2}),
+        (np.array([-1e308, 1e308]), [0, 1], [0], {"not a number or too large": 2}),
     ],
 )  # fmt: skip
 def test_histogram(values, edges, counts, left_out):
@@ -291,6 +315,16 @@ def test_picture_of_convergence():
     assert [text.get_text() for text in axes.texts] == ["enough: 0.01"]
 
 
+def test_the_end_of_a_run_beyond_given_limits_takes_no_room():
+    figure = matplotlib.figure.Figure(layout="constrained")
+    axes = RANKED.plot(ax=figure.subplots())
+    axes.set_ylim(0.02, 1)
+    (words,) = axes.texts
+    figure.draw_without_rendering()
+    assert words not in axes.get_default_bbox_extra_artists()
+    assert words.get_annotation_clip()
+
+
 def test_picture_of_what_is_active():
     axes = REACHED.plot()
     bars = [(bar.get_x() + bar.get_width() / 2, bar.get_height()) for bar in axes.patches]
@@ -312,6 +346,25 @@ def test_picture_of_values():
     assert [bar.get_height() for bar in axes.patches] == [1, 2, 3, 1]
     assert axes.get_xscale() == "linear"
     assert note_of(axes) == "10 vertices, 3 not reached (not shown)"
+
+
+@pytest.mark.parametrize("kind", ["active", "values"])
+def test_bars_on_axes_that_are_logarithmic(kind, tmp_path):
+    axes = matplotlib.figure.Figure().subplots()
+    axes.set(yscale="log")
+    REACHED.plot(kind, ax=axes, path=tmp_path / "b.png")
+    low, high = axes.get_ylim()
+    assert 0 < low < min(bar.get_height() for bar in axes.patches) < high
+
+
+def test_notes_of_one():
+    rows = [{"step": 0, "active": 1, "change": 0.5}]
+    one = table([1.5], iterations=rows)
+    assert note_of(one.plot("values")) == "1 vertex"
+    assert note_of(one.plot("convergence")) == note_of(one.plot("active")) == "1 iteration"
+    assert note_of(table([1], "degree").plot()) == "1 vertex"
+    alone = note_of(table([0], "component").plot())
+    assert alone == "1 component, the largest with 1 of 1 vertex"
 
 
 def test_picture_of_edges(web):
@@ -351,7 +404,7 @@ def test_graphs_without_edges(count, tmp_path):
     graph = ps.from_edges([], [], num_vertices=count)
     degrees = ps.degree_distribution(graph).plot(path=tmp_path / "d.png")
     assert not len(degrees.lines[0].get_xydata())
-    assert note_of(degrees).startswith(f"{count} vertices")
+    assert note_of(degrees).startswith("1 vertex" if count == 1 else f"{count} vertices")
     parts = ps.connected_components(graph).plot(path=tmp_path / "c.png")
     assert parts.lines[0].get_xydata().tolist() == ([[1, count]] if count else [])
     assert (parts.get_xscale(), parts.get_yscale()) == ("log", "log")

@@ -74,6 +74,14 @@ def set_titles(axes: Axes, result: Result, what: str, note: str = "") -> None:
     below.set(x=0, horizontalalignment="left")
 
 
+def number_of(count: int, one: str, several: str) -> str:
+    """
+    >>> number_of(1, "vertex", "vertices"), number_of(2000, "vertex", "vertices")
+    ('1 vertex', '2,000 vertices')
+    """
+    return f"{count:,} {one if count == 1 else several}"
+
+
 def _name(result: Result) -> str:
     return str(result.stats.get("algorithm", result.name))
 
@@ -100,7 +108,8 @@ def draw_degrees(axes: Axes, result: Result) -> None:
     _make_log(axes, "x", "y")
     axes.set(xlabel="degree", ylabel="vertices of a degree (points) or more (line)")
     none, total = int(counts[~there].sum()), int(counts.sum())
-    note = f"{total:,} vertices" + (f", {none:,} of them of degree 0 (not shown)" if none else "")
+    note = number_of(total, "vertex", "vertices")
+    note += f", {none:,} of them of degree 0 (not shown)" if none else ""
     set_titles(axes, result, "Degree distribution", note)
 
 
@@ -115,9 +124,10 @@ def draw_components(axes: Axes, result: Result) -> None:
     _make_log(axes, "x", "y")
     axes.set(xlabel=f"vertices in a {one}", ylabel=f"{several} of that size")
     found = int(counts.sum())
-    note = f"{found:,} {several if found != 1 else one}"
+    note = number_of(found, one, several)
     if found:
-        note += f", the largest with {int(sizes[-1]):,} of {len(result):,} vertices"
+        total = number_of(len(result), "vertex", "vertices")
+        note += f", the largest with {int(sizes[-1]):,} of {total}"
     set_titles(axes, result, f"Sizes of {several}", note)
 
 
@@ -131,11 +141,13 @@ def draw_convergence(axes: Axes, result: Result) -> None:
     axes.set(xlabel="iteration", ylabel=RESIDUALS[found.name])
     if found.enough is not None:
         axes.axhline(found.enough, color=INK, lw=0.9, ls=(0, (4, 3)))
-        axes.annotate(
+        words = axes.annotate(
             f"enough: {short_number(float(f'{found.enough:.3g}'))}", (0, found.enough), (4, 3),
             xycoords=("axes fraction", "data"), textcoords="offset points", fontsize=8, color=INK,
+            annotation_clip=True,
         )  # fmt: skip
-    note = f"{len(result.iterations):,} iterations"
+        words.set_in_layout(False)  # else room is made for it where it is outside of given limits
+    note = number_of(len(result.iterations), "iteration", "iterations")
     set_titles(axes, result, f"Convergence of {_name(result)}", note)
 
 
@@ -151,10 +163,10 @@ def draw_activity(axes: Axes, result: Result) -> None:
     axes.grid(visible=False, axis="x")
     axes.set_xlabel("level" if found.by_level else "iteration")
     axes.set_ylabel(f"active {found.unit}" + (", % of all" if found.is_share else ""))
-    axes.set_ylim(0, 100 if found.is_share and heights.max(initial=0) > 50 else None)
+    if axes.get_yscale() != "log":
+        axes.set_ylim(0, 100 if found.is_share and heights.max(initial=0) > 50 else None)
     number_ticks(axes.yaxis)
-    steps = len(result.iterations)
-    note = f"{steps:,} iteration{'s' * (steps != 1)}"
+    note = number_of(len(result.iterations), "iteration", "iterations")
     note += ", some of several levels" if found.some_together else ""
     set_titles(axes, result, f"Active {found.unit} in {_name(result)}", note)
 
@@ -162,7 +174,7 @@ def draw_activity(axes: Axes, result: Result) -> None:
 def draw_values(axes: Axes, result: Result) -> None:
     """Bars; on logarithmic axes if the values are heavy-tailed."""
     found = value_histogram(result)
-    counted = "edges" if hasattr(result, "src") else "vertices"
+    one, several = ("edge", "edges") if hasattr(result, "src") else ("vertex", "vertices")
     gap = 0.5 if len(found.counts) <= _MARKED else 0.0
     axes.bar(
         found.edges[:-1], found.counts, np.diff(found.edges), align="edge", edgecolor="white",
@@ -170,14 +182,14 @@ def draw_values(axes: Axes, result: Result) -> None:
     )  # fmt: skip
     if found.is_log:
         _make_log(axes, "x", "y")
-        axes.set_ylim(bottom=0.7)  # so that a bar of one is seen
     else:
         number_ticks(axes.yaxis)
-        axes.set_ylim(bottom=0)
+    axes.set_ylim(bottom=0.7 if axes.get_yscale() == "log" else 0)  # so that a bar of one is seen
     axes.grid(visible=False, axis="x")
-    axes.set(xlabel=result.name.replace("_", " "), ylabel=counted)
+    axes.set(xlabel=result.name.replace("_", " "), ylabel=several)
     words = [f"{count:,} {word}" for word, count in found.left_out.items()]
-    note = f"{found.total:,} {counted}" + (f", {', '.join(words)} (not shown)" if words else "")
+    note = number_of(found.total, one, several)
+    note += f", {', '.join(words)} (not shown)" if words else ""
     set_titles(axes, result, f"Distribution of {result.name.replace('_', ' ')}", note)
 
 

@@ -27,6 +27,8 @@ _ENDS = ("src", "dst")
 #: Points and bars of a picture at most, where there may be any number.
 _MOST_POINTS = 2000
 _MOST_BARS = 40
+#: Differences and sums of larger values than this could overflow, here or in Matplotlib.
+_LARGEST = 1e290
 
 
 # Which pictures there are
@@ -49,21 +51,30 @@ def kinds_of(result: Result) -> list[str]:
 
 def chosen_kind(result: Result, kind: str | None) -> str:
     """The kind that is asked for, or else the first that there is; ``active`` is chosen only if it
-    changes.
+    changes or nothing else is there.
     """
     there = kinds_of(result)
     if kind is None:
         usual = [each for each in there if each != "active" or _changes(activity(result).shares)]
-        if not usual:
-            raise OptionError(f"kind: this result of {result.name} has nothing to draw")
-        return usual[0]
+        if not there:
+            raise OptionError(
+                f"kind: this result of {result.name} has nothing to draw{_hint(result)}"
+            )
+        return (usual or there)[0]
     if kind not in KINDS:
         raise OptionError(f"kind: expected one of {', '.join(KINDS)}; got {kind!r}")
     if kind not in there:
-        hint = "; run with trace=FILE (--trace) to have one" if kind == "timeline" else ""
         has = ", ".join(there) or "nothing to draw"
-        raise OptionError(f"kind: this result of {result.name} has no {kind}{hint}; it has {has}")
+        raise OptionError(
+            f"kind: this result of {result.name} has no {kind}{_hint(result, kind)}; it has {has}"
+        )
     return kind
+
+
+def _hint(result: Result, kind: str | None = None) -> str:
+    if kind == "timeline":
+        return "; run with trace=FILE (--trace) to have one"
+    return "" if len(result) else " (no values are here; those of a run are in the file of --out)"
 
 
 def _is_degree_table(result: Result) -> bool:
@@ -128,14 +139,18 @@ def convergence(result: Result) -> Convergence:
     """
     name = _residual(result)
     assert name is not None
-    rows = [row for row in result.iterations if row.get(name)]
+    rows = [row for row in result.iterations if _is_left(row, name)]
     steps, left = thinned([row["step"] + 1 for row in rows], [row[name] for row in rows])
     return Convergence(steps, left, name, result.stats.get("enough") or None)
 
 
 def _residual(result: Result) -> str | None:
-    noted = {name for row in result.iterations for name in row if row[name] is not None}
-    return next((name for name in RESIDUALS if name in noted), None)
+    rows = result.iterations
+    return next((name for name in RESIDUALS if any(_is_left(row, name) for row in rows)), None)
+
+
+def _is_left(row: dict[str, Any], name: str) -> bool:
+    return (row.get(name) or 0) > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +181,7 @@ def activity(result: Result) -> Activity:
     else:
         total = result.stats.get("num_vertices") or 1
         shares = [row["active"] / total for row in rows]
-    by_level = all("levels" in row for row in rows)
+    by_level = all(row.get("levels") is not None for row in rows)
     together = by_level and any(row["levels"] > 1 for row in rows)
     if by_level:
         ends = np.cumsum([row["levels"] for row in rows])
@@ -207,7 +222,7 @@ class Histogram:
     counts: Array
     #: Whether both axes should be logarithmic.
     is_log: bool
-    #: How many values have no place in it: "zero", "not reached", "not a number".
+    #: How many values have no place in it: "zero", "not reached", "not a number or too large".
     left_out: dict[str, int]
     total: int
 
@@ -261,14 +276,14 @@ def value_histogram(result: Result) -> Histogram:
     for begin, end in parts(len(values)):
         counts += np.histogram(_in_reach(result.name, values[begin:end]), edges)[0]
     left_out = {"zero": seen.zeros if is_log else 0}
-    left_out["not reached" if result.name in _FAR else "not a number"] = lost
+    left_out["not reached" if result.name in _FAR else "not a number or too large"] = lost
     return Histogram(edges, counts, is_log, {k: v for k, v in left_out.items() if v}, len(values))
 
 
 def _in_reach(name: str, values: Array) -> Array:
-    """The values that are numbers, in double precision."""
+    """The values that are numbers and not too large, in double precision."""
     numbers = values.astype(np.float64)
-    keep = np.isfinite(numbers)
+    keep = np.abs(numbers) < _LARGEST
     if name in _FAR:
         keep &= numbers >= 0
     return numbers[keep]

@@ -92,7 +92,7 @@ def plot_graph(graph: Graph, kind: str, options: dict[str, Any]) -> Axes:
     """Run what it takes, and draw it."""
     from penstock.algorithms import find
     from penstock.drawing import BLUE, ORANGE, add_legend
-    from penstock.engine.plot import set_titles
+    from penstock.engine.plot import number_of, set_titles
 
     if kind == "components":
         return find("connected_components")(graph, **options).plot(kind)
@@ -104,6 +104,7 @@ def plot_graph(graph: Graph, kind: str, options: dict[str, Any]) -> Axes:
         other.plot(kind, axes)
         axes.lines[-2].set_linestyle((0, (4, 2)))  # often it covers the first
         # Both have zeros of their own, so the note is that of neither.
-        set_titles(axes, first, "Degree distribution", f"{graph.num_vertices:,} vertices")
+        note = number_of(graph.num_vertices, "vertex", "vertices")
+        set_titles(axes, first, "Degree distribution", note)
         add_legend(axes, dict(zip(found, (BLUE, ORANGE), strict=True)), loc="upper right")
     return axes
