@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 import subprocess
 import sys
 from importlib.metadata import entry_points
@@ -65,6 +66,11 @@ def test_a_function_says_what_it_does_and_where_its_lists_are(name):
 def test_the_page_is_what_the_table_says():
     """Run `python -m penstock.interfaces.nx.page > docs/networkx-functions.md` if this fails."""
     assert PAGE.read_text() == page()
+
+
+def test_the_page_has_every_function():
+    text = page()
+    assert all(f"| `{name}` |" in text for name in FUNCTIONS)
 
 
 def test_other_names_are_not_there():
@@ -150,6 +156,18 @@ def test_nodes_of_a_store_are_the_users_ids():
         graph.degree["x"]
     numbers = ps.from_edges([10, 20], [20, 30]).nx()
     assert list(numbers) == [10, 20, 30]
+    assert 20.0 in numbers
+    assert 20.5 not in numbers
+    assert sorted(nx.subgraph(numbers, [10, 20, 99])) == [10, 20]
+    assert dict(nx.degree(numbers)) == {10: 1, 20: 2, 30: 1}
+    assert (numbers.number_of_edges(10, 20), numbers.number_of_edges(20, 10)) == (1, 0)
+    assert numbers.number_of_edges(10, 99) == 0
+    with pytest.raises(OptionError, match="weights"):
+        numbers.degree(weight="weight")
+    with pytest.raises(OptionError, match="weights"):
+        numbers.size(weight="weight")
+    with pytest.raises(nx.NetworkXError, match="not a valid node"):
+        nx.triangles(ps.from_edges([0], [1], directed=False).nx(), [[1]])
     assert numbers.find(20) == 1
     assert numbers.find(25) is numbers.find("20") is None
 
@@ -163,6 +181,7 @@ def test_parallel_edges_of_a_store_weigh_together():
     assert graph.lists("out", "weight", "sum").weights.tolist() == [5, 5, 1, 1]
     assert graph.lists().neighbours.tolist() == [1, 0, 2, 1]
     assert dict(graph.degree) == {0: 2, 1: 3, 2: 1}
+    assert (graph.number_of_edges(0, 1), graph.number_of_edges(2, 1)) == (2, 1)
 
 
 def test_a_store_without_weights_is_ranked_without():
@@ -195,3 +214,18 @@ def test_a_live_graph_is_a_snapshot():
     assert (len(graph), graph.number_of_edges()) == (3, 2)
     assert live.nx().number_of_edges() == 3
     assert isinstance(ListedGraph(nx.path_graph(3)).to_penstock(), ps.Graph)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_graphs_can_be_pickled(way, tmp_path):
+    graph = random_graph(10, 20, 4, weights="int")
+    found = backend_graph(graph, way, tmp_path)
+    before = nx.pagerank(found)
+    assert nx.pagerank(pickle.loads(pickle.dumps(found))) == pytest.approx(before)
+
+
+def test_a_pickled_graph_of_networkx_has_none_of_our_arrays():
+    graph = nx.gnm_random_graph(300, 3000, seed=1)
+    size = len(pickle.dumps(graph))
+    nx.pagerank(graph, backend="penstock")
+    assert len(pickle.dumps(graph)) < size + 1000

@@ -128,7 +128,7 @@ def test_weights_of_functions_hide_edges():
 
 def test_what_is_no_number_is_an_error():
     graph = nx.Graph([(0, 1, {"w": "heavy"})])
-    with pytest.raises(ValueError, match="heavy"):
+    with pytest.raises(TypeError, match="heavy"):
         ListedGraph(graph).lists("out", "w")
 
 
@@ -144,3 +144,50 @@ def test_compiled_code_and_python_read_the_same(monkeypatch):
     for one, other in zip(compiled[:3], plain[:3], strict=True):
         np.testing.assert_array_equal(one, other)
     assert compiled.whole is plain.whole is False
+
+
+def test_nan_is_a_weight_and_hides_nothing():
+    lists = ListedGraph(nx.Graph([(0, 1, {"w": float("nan")}), (1, 2)])).lists("in", "w")
+    assert lists.neighbours.tolist() == [1, 0, 2, 1]
+    assert np.isnan(lists.weights).tolist() == [True, True, False, False]
+
+
+@pytest.mark.parametrize("change", ["more", "fewer"])
+def test_a_graph_that_changed_since_it_was_read_is_an_error(change):
+    graph = nx.path_graph(10)
+    found = ListedGraph(graph)
+    found.lists()
+    if change == "more":
+        graph.add_edges_from((i, j) for i in range(10) for j in range(10, 500))
+    else:
+        graph.clear_edges()
+    with pytest.raises(RuntimeError, match="changed"):
+        found.lists("out", "weight")
+    with pytest.raises(RuntimeError, match="changed"):
+        found.lists("out", lambda u, v, data: 1)
+
+
+@pytest.mark.filterwarnings("ignore:Note. conversions to backend graphs")
+def test_a_view_is_read_anew_each_time():
+    graph = nx.path_graph(10)
+    for view in (graph.copy(as_view=True), graph.subgraph(range(8))):
+        assert nx.number_connected_components(view, backend="penstock") == 1
+        graph.remove_edge(4, 5)
+        assert nx.number_connected_components(view, backend="penstock") == 2
+        graph.add_edge(4, 5)
+        graph.add_edges_from((i, j) for i in range(10) for j in range(10, 500))
+        lengths = nx.single_source_dijkstra_path_length(view, 0, backend="penstock")
+        assert lengths == nx.single_source_dijkstra_path_length(view, 0)
+        graph.remove_nodes_from(range(10, 500))
+
+
+def test_numbers_that_run_python_code_are_read_in_python():
+    graph = nx.path_graph(50)
+
+    class Spiteful:
+        def __float__(self):
+            graph.clear_edges()
+            return 1.0
+
+    graph[0][1]["w"] = Spiteful()
+    assert len(ListedGraph(graph).lists("out", "w").weights) == 98

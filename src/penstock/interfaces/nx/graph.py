@@ -1,20 +1,21 @@
 """What the functions of the backend know of a graph: places, names, lists, and a Penstock graph.
 
 A node has a *name*, which is what NetworkX calls it, and a *place*, 0 .. n-1: its rank in the order
-in which NetworkX iterates over the nodes. Results of Penstock's algorithms on :meth:`to_penstock` are by
-place, as they ascend by id and the ids ascend with the places.
+in which NetworkX iterates over the nodes. Results of Penstock's algorithms on what
+:meth:`~NetworkXGraph.to_penstock` gives are by place: they ascend by id, and the ids by place.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import networkx as nx
 import numpy as np
 
+from penstock.errors import OptionError
 from penstock.store.graph import Graph
 from penstock.types import U32, Array, Direction
 
@@ -133,8 +134,13 @@ class NetworkXGraph(ABC):
             return np.array([one])
         if not isinstance(nodes, Iterable):
             raise nx.NetworkXError(f"Node {nodes} is not in the graph.")
-        found = (self.find(node) for node in nodes)
-        return np.array([place for place in found if place is not None], np.int64)
+        found = []
+        for node in nodes:
+            if (place := self.find(node)) is not None:
+                found.append(place)
+            elif not isinstance(node, Hashable):
+                raise nx.NetworkXError(f"Node {node} in sequence nbunch is not a valid node.")
+        return np.array(found, np.int64)
 
     # For users and for those functions of NetworkX that are not dispatched
 
@@ -146,9 +152,22 @@ class NetworkXGraph(ABC):
         """Whether there may be several edges between two nodes."""
         return self.multigraph
 
+    @property
     @abstractmethod
-    def number_of_edges(self) -> int:
+    def num_edges(self) -> int:
         """How many edges there are."""
+
+    def number_of_edges(self, u: Node = None, v: Node = None) -> int:
+        """How many edges there are, or how many from one node to another."""
+        if u is None:
+            return self.num_edges
+        place, other = self.find(u), self.find(v)
+        if place is None or other is None:
+            return 0
+        offsets, neighbours, counts, _ = self.lists("out", None, "sum")
+        row = slice(int(offsets[place]), int(offsets[place + 1]))
+        found = neighbours[row] == other
+        return int(found.sum() if counts is None else counts[row][found].sum())
 
     def number_of_nodes(self) -> int:
         """How many nodes there are."""
@@ -157,9 +176,14 @@ class NetworkXGraph(ABC):
     order = number_of_nodes
     __len__ = number_of_nodes
 
-    def size(self) -> int:
+    def size(self, weight: Weight = None) -> int:
         """How many edges there are."""
-        return self.number_of_edges()
+        _refuse_weight(weight, "size")
+        return self.num_edges
+
+    def subgraph(self, nodes: Any) -> Any:
+        """A graph of its own of some nodes and the edges among them."""
+        return self.part(self.places_of(nodes))
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self.names)
@@ -261,11 +285,20 @@ class Degrees:
     def __len__(self) -> int:
         return len(self._degrees)
 
-    def __call__(self, nbunch: Any = None) -> Any:
+    def __call__(self, nbunch: Any = None, weight: Weight = None) -> Any:
         """The degree of one node, or pairs of some (None: of all)."""
+        _refuse_weight(weight, "degree")
         if nbunch is None:
             return self
         if (place := self._graph.find(nbunch)) is not None:
             return int(self._degrees[place])
         places = self._graph.places_of(nbunch)
         return iter(self._graph.named_at(places, self._degrees[places]).items())
+
+
+def _refuse_weight(weight: Weight, what: str) -> None:
+    if weight is not None:
+        raise OptionError(
+            f"{what}: counts edges only; for sums of weights use to_networkx(), or a table of the "
+            "edges as in graph.to_polars()"
+        )

@@ -25,16 +25,17 @@ def transpose(lists: Lists) -> Lists:
 
 
 def weigh_backwards(lists: Lists, forwards: Lists) -> Lists:
-    """Lists of one direction with the weights that the same edges have in those of the other; NaN
-    for edges that are not there.
+    """Lists of one direction with the weights that the same edges have in those of the other,
+    without edges that are not there.
     """
     ascending = transpose(forwards)
     weights: Array = np.empty(len(lists.neighbours))
+    there: Array = np.zeros(len(lists.neighbours), np.bool_)
     _find_weights(
         ascending.offsets, ascending.neighbours, ascending.weights,
-        lists.offsets, lists.neighbours, weights,
+        lists.offsets, lists.neighbours, weights, there,
     )  # fmt: skip
-    return lists._replace(weights=weights, whole=forwards.whole)
+    return keep(lists._replace(weights=weights, whole=forwards.whole), there)
 
 
 def join(first: Lists, second: Lists) -> Lists:
@@ -49,12 +50,11 @@ def join(first: Lists, second: Lists) -> Lists:
     return Lists(offsets, neighbours, weights, first.whole and second.whole)
 
 
-def drop_hidden(lists: Lists) -> Lists:
-    """The lists without the entries whose weight is NaN; the same ones if there are none."""
-    assert lists.weights is not None
-    there = ~np.isnan(lists.weights)
+def keep(lists: Lists, there: Array) -> Lists:
+    """The lists with those entries only that are there; the same ones if all are."""
     if there.all():
         return lists
+    assert lists.weights is not None
     before: Array = np.concatenate([[0], np.cumsum(there)])
     return lists._replace(
         offsets=before[lists.offsets].astype(lists.offsets.dtype),
@@ -119,18 +119,18 @@ def _transpose(offsets, neighbours, weights, to, out, out_weights):  # type: ign
 
 @kernel
 def _find_weights(  # type: ignore[no-untyped-def]
-    offsets, neighbours, weights, wanted_offsets, wanted, out
+    offsets, neighbours, weights, wanted_offsets, wanted, out, there
 ):
     n = len(offsets) - 1
-    by_neighbour = np.full(n, np.nan)
+    entries = np.full(n, -1, np.int64)
     for place in range(n):
         begin, end = np.int64(offsets[place]), np.int64(offsets[place + 1])
         for entry in range(begin, end):
-            by_neighbour[np.int64(neighbours[entry])] = weights[entry]
+            entries[np.int64(neighbours[entry])] = entry
         for entry in range(np.int64(wanted_offsets[place]), np.int64(wanted_offsets[place + 1])):
-            out[entry] = by_neighbour[np.int64(wanted[entry])]
-        for entry in range(begin, end):
-            by_neighbour[np.int64(neighbours[entry])] = np.nan
+            found = entries[np.int64(wanted[entry])]
+            if found >= begin:
+                out[entry], there[entry] = weights[found], True
 
 
 @kernel

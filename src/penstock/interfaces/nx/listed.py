@@ -16,7 +16,7 @@ import numpy as np
 from penstock.interfaces.nx.dictionaries import read_lists, read_weights
 from penstock.interfaces.nx.frozen import FrozenIds, view_of
 from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Node, Parallel, Weight
-from penstock.interfaces.nx.kernels import drop_hidden, weigh_backwards
+from penstock.interfaces.nx.kernels import keep, weigh_backwards
 from penstock.store.graph import Graph
 from penstock.types import Array, Direction
 
@@ -36,11 +36,17 @@ class ListedGraph(NetworkXGraph):
         """That of a graph; the same one as long as NetworkX keeps it, whatever attributes it was
         converted for.
         """
+        if hasattr(original, "_graph"):
+            # It is a view, which changes with another graph, and NetworkX would not notice.
+            original.__networkx_cache__ = None
         cache = getattr(original, "__networkx_cache__", None) or {}
         for kept in cache.get("backends", {}).get("penstock", {}).values():
             if isinstance(kept, ListedGraph):
                 return kept
         return cls(original)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ListedGraph, (self.original,)
 
     @cached_property
     def names(self) -> Any:
@@ -62,13 +68,14 @@ class ListedGraph(NetworkXGraph):
         except TypeError:  # it cannot be hashed, so it is not a node
             return None
 
-    def number_of_edges(self) -> int:
-        """How many edges there are."""
-        return self._edges
-
     @cached_property
-    def _edges(self) -> int:
+    def num_edges(self) -> int:
+        """How many edges there are."""
         return int(self.original.number_of_edges())
+
+    def number_of_edges(self, u: Node = None, v: Node = None) -> int:
+        """How many edges there are, or how many from one node to another."""
+        return self.num_edges if u is None else int(self.original.number_of_edges(u, v))
 
     def lists(
         self, direction: Direction = "out", weight: Weight = None, parallel: Parallel = "min"
@@ -88,11 +95,9 @@ class ListedGraph(NetworkXGraph):
             return read_lists(self.original, self.names, direction)
         lists = self.lists(direction)
         if direction == "in":
-            made = weigh_backwards(lists, self.lists("out", weight, parallel))
-        else:
-            weights, whole = read_weights(self.original, weight, parallel, len(lists.neighbours))
-            made = lists._replace(weights=weights, whole=whole)
-        return drop_hidden(made)
+            return weigh_backwards(lists, self.lists("out", weight, parallel))
+        found = read_weights(self.original, weight, parallel, len(lists.neighbours))
+        return keep(lists._replace(weights=found.weights, whole=found.whole), found.there)
 
     def to_penstock(self, weight: Weight = None, parallel: Parallel = "sum") -> Graph:
         """See :meth:`NetworkXGraph.to_penstock`."""

@@ -19,6 +19,7 @@ TITLES = {
     "traversal": "Traversals",
     "paths_unweighted": "Shortest paths, every edge alike",
     "paths_weighted": "Shortest paths by weight",
+    "paths_negative": "Shortest paths by weights below 0, too",
     "paths_generic": "Shortest paths, by whatever method",
     "distances": "Distances as a whole",
     "components": "Components",

@@ -20,6 +20,7 @@ from penstock.errors import BudgetError, OptionError
 from penstock.interfaces.nx.frozen import FrozenIds, frozen_graph
 from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Node, Parallel, Weight
 from penstock.interfaces.nx.kernels import arrange, merge_parallel
+from penstock.interfaces.opening import open_any
 from penstock.store.graph import Graph
 from penstock.types import U32, Array, Direction
 
@@ -44,12 +45,20 @@ class StoredGraph(NetworkXGraph):
     def find(self, node: Node) -> int | None:
         """The place of a node; None if there is none of that name."""
         ids = self.stored.ids
+        if isinstance(node, float) and node.is_integer():  # which equals a whole number
+            node = int(node)
         if not isinstance(node, str if ids.dtype == object else int | np.integer):
             return None
         place = int(np.searchsorted(ids, node))
         return place if place < len(ids) and ids[place] == node else None
 
-    def number_of_edges(self) -> int:
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if self.stored.path is None:
+            return super().__reduce_ex__(protocol)
+        return _reopened, (str(self.stored.path.absolute()),)
+
+    @property
+    def num_edges(self) -> int:
         """How many edges there are."""
         return self.stored.num_edges
 
@@ -59,8 +68,8 @@ class StoredGraph(NetworkXGraph):
         """
         if callable(weight):
             raise OptionError(
-                "weight: a graph on disk has no attributes that a function could be given; name a "
-                "column of its edges"
+                "weight: a graph of Penstock's has no attributes that a function could be given; "
+                "name a column of its edges"
             )
         if weight == "weight" and self.stored.catalog.weight is not None:
             return self.stored.catalog.weight
@@ -89,7 +98,8 @@ class StoredGraph(NetworkXGraph):
         self, direction: Direction = "out", weight: Weight = None, parallel: Parallel = "min"
     ) -> Lists:
         """See :meth:`NetworkXGraph.lists`."""
-        key = (self.stored.stored(direction), self.column(weight), parallel)
+        merged: Parallel = parallel if self.multigraph else "min"
+        key = (self.stored.stored(direction), self.column(weight), merged)
         if key not in self._lists:
             self._lists[key] = self._load(*key)
         found = self._lists[key]
@@ -99,7 +109,9 @@ class StoredGraph(NetworkXGraph):
 
     def _load(self, direction: Direction, column: str | None, parallel: Parallel) -> Lists:
         graph, entries = self.stored, self.stored.catalog.directions[direction].num_edges
-        needed = 2 * (entries * (4 if column is None else 12) + 8 * graph.num_vertices)
+        # Put into order they are there four times for a moment.
+        needed = 4 * (entries * (4 if column is None else 12) + 8 * graph.num_vertices)
+        # What there is of memory has lists that were loaded before taken off already.
         if needed > (room := memory_budget(None)):
             raise BudgetError(
                 f"this function goes from node to node and needs all lists in memory, "
@@ -188,3 +200,7 @@ class StoredGraph(NetworkXGraph):
     def to_networkx(self) -> nx.Graph:
         """The graph as NetworkX has it; refused if it is too large for that."""
         return self.stored.to_networkx()
+
+
+def _reopened(path: str) -> StoredGraph:
+    return StoredGraph(open_any(path))
