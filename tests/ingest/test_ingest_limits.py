@@ -99,9 +99,12 @@ def test_vertex_outside_the_declared_ones(wrong: int) -> None:
     given = replace(given, extra=[5]) if wrong == 5 else given
     with pytest.raises(IdError, match=rf"\b{wrong}\b.*3 \.\. 5"):
         build(given.source(repeat=True), None, BuildOptions(memory=MEMORY))
-    # Options override what the input declares; the rest of it must fit all the same.
-    graph = build(replace(given, extra=[3, 4]).source(), None, BuildOptions(num_vertices=5))
-    assert graph.ids.tolist() == [0, 1, 2, 3, 4]
+    # Options may add to what the input declares, and take nothing from it.
+    given = replace(given, extra=[3, 4])
+    graph = build(given.source(), None, BuildOptions(num_vertices=7))
+    assert graph.ids.tolist() == [0, 1, 2, 3, 4, 5, 6]
+    with pytest.raises(IdError, match=r"vertex 5, but the vertices are 0 \.\. 4"):
+        build(given.source(), None, BuildOptions(num_vertices=5))
 
 
 def test_impossible_options(tmp_path: Path) -> None:

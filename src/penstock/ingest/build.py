@@ -21,7 +21,7 @@ import xxhash
 from penstock.errors import InputError, OptionError
 from penstock.ingest.distribute import Distribution, distribute, sorted_lists
 from penstock.ingest.ids import HashCollisionError
-from penstock.ingest.numbering import Numbering, find_ids, number
+from penstock.ingest.numbering import Numbering, check_declared, find_ids, number
 from penstock.ingest.options import BuildOptions, choose_page_bytes
 from penstock.ingest.plan import DiskPlan, SortPlan, plan_disk, plan_sort
 from penstock.ingest.repack import repack
@@ -56,7 +56,10 @@ def build(
     if options.num_vertices is not None:
         if source.id_kind == "string":
             raise OptionError("num_vertices: ids are strings; it needs ids 0 .. n-1")
-        source = replace(source, declared=range(options.num_vertices))
+        asked_for = range(options.num_vertices)
+        if source.declared:
+            check_declared(np.array(source.declared[-1:], np.uint64), asked_for)
+        source = replace(source, declared=asked_for)
     for seed in range(1, _SEEDS + 1):
         try:
             return _build_in(source, target, options, progress, seed)

@@ -87,7 +87,7 @@ def find_ids(
         return _string_ids(read, target, scratch, budget, threads)
     if declared is not None:
         for ids in extra_ids(read.extra, take=True):
-            _check_declared(ids, declared)
+            check_declared(ids, declared)
         spec = IdSpec("range", declared.start)
         return IdSpace(
             rows, declared.start, len(declared), everyone=True, spec=spec,
@@ -103,7 +103,8 @@ def find_ids(
     return _sparse_ids(read, target, scratch, budget, threads)
 
 
-def _check_declared(ids: U64, declared: range) -> None:
+def check_declared(ids: U64, declared: range) -> None:
+    """Raise an IdError if one of the ids is not of those that were declared."""
     wrong = ids[(ids < declared.start) | (ids - np.uint64(declared.start) >= len(declared))]
     if len(wrong):
         raise IdError(
