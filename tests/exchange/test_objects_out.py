@@ -104,6 +104,16 @@ def test_column_called_like_an_end(tmp_path):
     assert graph.to_arrow().column_names == ["source", "target", "src"]
 
 
+def test_columns_that_take_every_name_of_an_end(tmp_path):
+    taken = ["src", "target", "from", "source of edge 1", "target of edge 2"]
+    frame = pl.DataFrame({"a": [1], "b": [2], **{name: [3] for name in taken}})
+    graph = ps.from_edges(frame, attributes=taken)
+    ends = ["source of edge 3", "target of edge 3"]
+    assert graph.to_arrow().column_names == [*ends, *taken]
+    path = ps.export(graph, tmp_path / "edges.csv")
+    assert pl.read_csv(path).columns == [*ends, *taken]
+
+
 def test_live_graphs_give_what_they_are_now(tmp_path):
     with ps.DynamicGraph(tmp_path / "live", directed=False) as live:
         live.add_edges(["b"], ["a"])
@@ -128,7 +138,7 @@ def test_results_are_polars_tables_too(tmp_path):
     ("package", "method"),
     [
         ("pandas", "to_pandas"), ("polars", "to_polars"), ("scipy", "to_scipy"),
-        ("igraph", "to_igraph"), ("networkx", "to_networkx"),
+        ("igraph", "to_igraph"), ("networkx", "to_networkx"), ("networkx", "nx"),
     ],
 )  # fmt: skip
 def test_missing_libraries(monkeypatch, package, method):

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -33,9 +34,8 @@ _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _GZIP_LEVEL = 6
 #: Rows that are gathered before they are written: a row group of Parquet.
 _GROUP_ROWS = 1 << 19
-#: What the ends of an edge are called, unless a column is called so; and what no column is.
+#: What the ends of an edge are called, unless a column is called so.
 _END_NAMES = (("source", "target"), ("src", "dst"), ("from", "to"))
-_RARE_NAMES = (("source of edge", "target of edge"),)
 #: What an id must not have in plain text, where nothing can be put in quotes.
 _UNFIT = r'[\s,;"]|^[#%]|^$'
 
@@ -145,7 +145,8 @@ def edge_batches(
 
     look_up = _ids(graph)
     taken = {column.name for column in graph.catalog.columns}
-    names = next(pair for pair in (*end_names, *_RARE_NAMES) if not taken.intersection(pair))
+    rare_names = ((f"source of edge {i}", f"target of edge {i}") for i in count(1))
+    names = next(pair for pair in chain(end_names, rare_names) if not taken.intersection(pair))
     ends = look_up(np.empty(0, np.uint32)).type
     fields = [(name, ends) for name in names]
     fields += [(c.name, pa.from_numpy_dtype(c.dtype)) for c in graph.catalog.columns]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from penstock.optional import optional
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -66,4 +68,5 @@ class Outward:
         """The graph itself, for NetworkX: its functions run on the store, and nothing is
         converted.
         """
+        optional("networkx", "nx")
         return import_module("penstock.interfaces.nx.stored").StoredGraph(self)
