@@ -37,6 +37,9 @@ class ReadOptions:
     #: Source and target columns, by name or number.
     source: str | int = 0
     target: str | int = 1
+    #: Whether edges are to have a direction; None: as the input says. Of objects whose edges have
+    #: none, both directions are read if they are to have one.
+    directed: bool | None = None
     on_bad_line: OnBadLine = "error"
     threads: int = 1
     #: Bytes of text a reader may hold in one block; a reader holds about threads + 2 blocks.

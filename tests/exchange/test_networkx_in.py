@@ -37,6 +37,25 @@ def test_direction_can_be_told():
     assert edges_of(both) == [(0, 1)]
 
 
+@pytest.mark.parametrize("kind", [nx.Graph, nx.MultiGraph])
+@pytest.mark.parametrize("name", [int, str])
+def test_an_undirected_graph_as_a_directed_one_has_both_directions(kind, name):
+    given = kind([(2, 1, {"weight": 5}), (2, 3, {"weight": 7}), (3, 3), (1, 2, {"weight": 6})])
+    given = nx.relabel_nodes(given, name)
+    graph = ps.from_edges(given, directed=True, duplicates="keep")
+    assert facts_of(graph) == facts_of(ps.from_edges(given.to_directed(), duplicates="keep"))
+    source = open_source(given, ReadOptions(directed=True))
+    assert sum(map(len, source.chunks(lambda amount: None))) == source.size == graph.num_edges
+
+
+def test_fewer_vertices_than_nodes():
+    for given in (nx.empty_graph(5), nx.empty_graph([1, 4])):
+        with pytest.raises(IdError, match=r"names vertex 4, but the vertices are 0 \.\. 1"):
+            ps.from_edges(given, num_vertices=2)
+    assert ps.from_edges(nx.empty_graph(5), num_vertices=7).num_vertices == 7
+    assert ps.from_edges(nx.empty_graph(0), num_vertices=0).num_vertices == 0
+
+
 def test_views_are_read_like_graphs():
     given = nx.path_graph(5, create_using=nx.DiGraph)
     assert edges_of(ps.from_edges(given.reverse(copy=False))) == [(1, 0), (2, 1), (3, 2), (4, 3)]
@@ -119,6 +138,7 @@ def test_mixed_nodes_can_be_read_as_strings(tmp_path):
         ps.build(given, tmp_path / "g")
     graph = ps.build(given, tmp_path / "g", ids="string")
     assert edges_of(graph) == [("-2", "1"), ("1", "a")]
+    assert edges_of(ps.from_edges(given, ids="string")) == edges_of(graph)
     with pytest.raises(IdError, match="3 vertices have only 2 different ids"):
         ps.build(nx.DiGraph([(1, "1"), (1, 2)]), tmp_path / "h", ids="string")
     numbers = ps.build(nx.DiGraph([("7", "08")]), tmp_path / "i", ids="int")

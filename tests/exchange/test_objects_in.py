@@ -44,6 +44,22 @@ def test_igraph_names_weights_and_attributes():
         ps.from_edges(given, weights="price")
 
 
+def test_an_undirected_igraph_as_a_directed_one_has_both_directions():
+    given = igraph.Graph(3, [(2, 1), (1, 2), (2, 2), (0, 1)])
+    given.es["weight"] = [5, 6, 7, 8]
+    graph = ps.from_edges(given, directed=True)
+    assert edges_of(graph) == [(0, 1, 8), (1, 0, 8), (1, 2, 6), (2, 1, 6), (2, 2, 7)]
+    source = open_source(given, ReadOptions(directed=True, chunk_rows=2))
+    assert sum(map(len, source.chunks(lambda amount: None))) == source.size == 7
+
+
+def test_fewer_vertices_than_there_are():
+    for given in (igraph.Graph(5), scipy.sparse.coo_array((5, 5))):
+        with pytest.raises(IdError, match=r"names vertex 4, but the vertices are 0 \.\. 1"):
+            ps.from_edges(given, num_vertices=2)
+        assert ps.from_edges(given, num_vertices=6).num_vertices == 6
+
+
 def test_igraph_refusals():
     given = igraph.Graph(2, [(0, 1)])
     given.vs["name"] = ["a", None]
@@ -164,3 +180,28 @@ def test_arrays_are_as_before():
         ps.from_edges(np.array([[0, 1]]), weight=[1])
     with pytest.raises(OptionError, match="cannot read an object of type int"):
         ps.from_edges(5)
+
+
+def test_ids_and_columns_can_be_told():
+    assert edges_of(ps.from_edges([1, -2], ["a", "b"], ids="string")) == [("-2", "b"), ("1", "a")]
+    assert edges_of(ps.from_edges(["7"], ["08"], ids="int")) == [(7, 8)]
+    table = pa.table({"w": [5], "a": [1], "b": ["x"]})
+    graph = ps.from_edges(table, weights="w", ids="string", columns=("b", "a"))
+    assert edges_of(graph) == [("x", "1", 5)]
+    for columns in ("ab", ("a",)):
+        with pytest.raises(OptionError, match="columns: expected two, of source and target"):
+            ps.from_edges(table, columns=columns)
+
+
+def test_attributes_are_several(tmp_path):
+    table = pa.table({"a": [1], "b": [2], "year": [5]})
+    message = r"attributes: expected several names, got 'year'; pass \['year'\]"
+    with pytest.raises(OptionError, match=message):
+        ps.from_edges(table, attributes="year")
+    with pytest.raises(OptionError, match=message):
+        ps.build(table, tmp_path / "g", attributes="year")
+
+
+def test_weights_that_are_given_and_not_wanted():
+    with pytest.raises(OptionError, match="weights: False, though weight= has some"):
+        ps.from_edges([1, 2], [3, 4], [1, 2], weights=False)

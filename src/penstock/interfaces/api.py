@@ -132,9 +132,8 @@ def build(
     """
     budget = memory_budget(memory)
     count = thread_count(threads)
-    if not isinstance(columns, tuple) or len(columns) != 2:
-        raise OptionError(f"columns: expected two, of source and target; got {columns!r}")
-    kept = tuple(attributes)
+    source_column, target_column = _two(columns)
+    kept = _several(attributes)
     plan = plan_read(budget, count, 8 * max(2, 1 + len(kept)))
     read = ReadOptions(
         format=format,
@@ -145,8 +144,9 @@ def build(
         ids=ids,
         weights=weights,
         attributes=kept,
-        source=columns[0],
-        target=columns[1],
+        source=source_column,
+        target=target_column,
+        directed=directed,
         on_bad_line=on_bad_line,
         threads=count,
         block_bytes=plan.block_bytes,
@@ -231,11 +231,14 @@ def from_edges(
     vertex_order: VertexOrder = "degree",
     neighbour_order: NeighbourOrder = "id",
     threads: int | None = None,
+    ids: IdKind | None = None,
+    columns: tuple[str | int, str | int] = (0, 1),
 ) -> Graph:
     """A graph in memory from arrays of ids (numbers or strings); nothing is written.
 
     Instead of arrays it takes one object that :func:`build` reads: a table, a sparse matrix, a
-    graph of NetworkX or igraph; ``weights`` and ``attributes`` are for these.
+    graph of NetworkX or igraph; ``weights``, ``attributes`` and (of a table) ``columns`` are for
+    these. ``ids`` is "int" or "string", if the ids are to be read as something else than they are.
 
     The vertices are those that edges name or the object has, or ``0 .. num_vertices - 1`` if that
     is given. The other options are those of :func:`build`.
@@ -246,7 +249,18 @@ def from_edges(
         data = (src, dst) if weight is None else (src, dst, weight)
     elif weight is not None:
         raise OptionError("weight: goes with arrays src and dst; of one object, pass weights=")
-    read = ReadOptions(threads=count, weights=weights, attributes=tuple(attributes))
+    if weight is not None and weights is False:
+        raise OptionError("weights: False, though weight= has some; leave one of them out")
+    source_column, target_column = _two(columns)
+    read = ReadOptions(
+        ids=ids,
+        weights=weights,
+        attributes=_several(attributes),
+        source=source_column,
+        target=target_column,
+        directed=directed,
+        threads=count,
+    )
     source = open_source(data, read)
     options = BuildOptions(
         directed=_is_directed(source, directed),
@@ -264,3 +278,17 @@ def from_edges(
 def _is_directed(source: Source, directed: bool | None) -> bool:  # noqa: FBT001
     """What was asked for, else what the input says, else yes."""
     return source.directed is not False if directed is None else directed
+
+
+def _two(columns: tuple[str | int, str | int]) -> tuple[str | int, str | int]:
+    if not isinstance(columns, tuple) or len(columns) != 2:
+        raise OptionError(f"columns: expected two, of source and target; got {columns!r}")
+    return columns
+
+
+def _several(attributes: Iterable[str | int]) -> tuple[str | int, ...]:
+    if isinstance(attributes, str):
+        raise OptionError(
+            f"attributes: expected several names, got {attributes!r}; pass [{attributes!r}]"
+        )
+    return tuple(attributes)

@@ -2,7 +2,8 @@
 
 The vertex attribute "name" has the ids, integers or strings; without it they are 0 .. n-1. All
 vertices are kept. The graph says whether it is directed. The edge attribute "weight" is the weight
-if there is one; what else is asked for must be a number on every edge.
+if there is one; what else is asked for must be a number on every edge. Read as directed, an
+undirected graph has each edge in both directions, and a loop once.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from penstock.ingest.formats._attributes import choose_attributes, number_array,
 from penstock.ingest.formats._labels import read_labels
 from penstock.ingest.formats._objects import Rows, attribute_words, object_source
 from penstock.protocols import ReadOptions, Source
+from penstock.types import U64, Array
 
 NAME = "igraph"
 SUFFIXES: tuple[str, ...] = ()
@@ -44,6 +46,7 @@ def open_source(data: Any, options: ReadOptions) -> Source:
     named = _NAMES in data.vertex_attributes()
     objects = data.vs[_NAMES] if named else range(data.vcount())
     labels = read_labels(objects, options.ids, NAME, _REMEDY)
+    both_ways = bool(options.directed) and not data.is_directed()
 
     def rows() -> Rows:
         numbers = chain.from_iterable(data.get_edgelist())
@@ -55,9 +58,24 @@ def open_source(data: Any, options: ReadOptions) -> Source:
                 for name, dtype in dtypes.items()
             }
             source, target = ends[start : start + len(edges)].T
-            yield source, target, columns
+            yield _both_ways(source, target, columns) if both_ways else (source, target, columns)
 
     return object_source(
-        NAME, rows, labels, dtypes, weight, num_edges=num_edges, directed=data.is_directed(),
-        chunk_rows=options.chunk_rows,
+        NAME, rows, labels, dtypes, weight,
+        num_edges=2 * num_edges - sum(data.is_loop()) if both_ways else num_edges,
+        directed=data.is_directed(), chunk_rows=options.chunk_rows,
     )  # fmt: skip
+
+
+def _both_ways(
+    source: U64, target: U64, columns: dict[str, Array]
+) -> tuple[U64, U64, dict[str, Array]]:
+    """Each edge, and right after it the same from its other end, so that the first and the last of
+    parallel edges are the same in both directions.
+    """
+    kept = np.column_stack((np.ones(len(source), np.bool_), source != target)).ravel()
+    return (
+        np.column_stack((source, target)).ravel()[kept],
+        np.column_stack((target, source)).ravel()[kept],
+        {name: np.repeat(array, 2)[kept] for name, array in columns.items()},
+    )

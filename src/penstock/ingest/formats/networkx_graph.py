@@ -3,7 +3,8 @@
 Nodes are integers or strings; all of them become vertices, with or without edges. The graph says
 whether it is directed. Its edge attribute "weight" is the weight if any edge has it; an edge
 without a weight has weight 1, as in NetworkX. Other attributes must be numbers that every edge has.
-Keys of parallel edges, and attributes of nodes, are not kept.
+Keys of parallel edges, and attributes of nodes, are not kept. Read as directed, an undirected graph
+has each edge in both directions, and a loop once, as in ``to_directed``.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ def open_source(data: Any, options: ReadOptions) -> Source:
         for name, default in defaults.items()
     }
     labels = read_labels(list(data), options.ids, NAME, _REMEDY)
+    both_ways = bool(options.directed) and not data.is_directed()
 
     def columns(attributes: Iterable[Mapping[str, Any]]) -> dict[str, Array]:
         arrays, found = {}, list(attributes) if defaults else []
@@ -64,7 +66,7 @@ def open_source(data: Any, options: ReadOptions) -> Source:
     def rows() -> Rows:
         for source, target, attributes in _edges(data, labels, options.chunk_rows):
             arrays = columns(attributes)
-            if data.is_directed():
+            if data.is_directed() or both_ways:
                 yield source, target, arrays
             else:
                 once = source <= target
@@ -72,9 +74,15 @@ def open_source(data: Any, options: ReadOptions) -> Source:
                 yield source[once], target[once], kept
 
     return object_source(
-        NAME, rows, labels, dtypes, weight, num_edges=num_edges, directed=data.is_directed(),
-        chunk_rows=options.chunk_rows, rows_have_ids=labels.as_given,
+        NAME, rows, labels, dtypes, weight,
+        num_edges=2 * num_edges - _num_loops(data) if both_ways else num_edges,
+        directed=data.is_directed(), chunk_rows=options.chunk_rows, rows_have_ids=labels.as_given,
     )  # fmt: skip
+
+
+def _num_loops(graph: Any) -> int:
+    loops = (nodes[node] for node, nodes in graph.adjacency() if node in nodes)
+    return sum(len(edges) if graph.is_multigraph() else 1 for edges in loops)
 
 
 def _attributes(graph: Any) -> Iterator[Mapping[str, Any]]:
