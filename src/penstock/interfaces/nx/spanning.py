@@ -22,6 +22,7 @@ from penstock.engine.result import Result
 from penstock.interfaces.export import ranked_edges
 from penstock.interfaces.nx.collector import collector_paused
 from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Weight
+from penstock.interfaces.nx.kernels import keep
 from penstock.interfaces.nx.listed import ListedGraph
 from penstock.interfaces.nx.spanning_kernels import (
     edges_once,
@@ -185,11 +186,13 @@ def _ends(G: ListedGraph, wanted: _Wanted) -> Ends:
         lists = _lists_of_lightest(G, wanted)
         hidden = True
     else:
-        lists = G.lists("out", wanted.weight)
+        every = _weighted(G.lists("out", wanted.weight))
+        assert every.weights is not None
+        lists = keep(every, ~np.isnan(every.weights))
         hidden = len(lists.neighbours) < len(G.lists().neighbours)
     if hidden and not wanted.ignore_nan:
         _refuse_nan(G, wanted)
-    return _ALGORITHMS[wanted.algorithm](G, _weighted(lists), wanted.sign)
+    return _ALGORITHMS[wanted.algorithm](G, lists, wanted.sign)
 
 
 def _lists_of_lightest(G: ListedGraph, wanted: _Wanted) -> Lists:
