@@ -156,3 +156,37 @@ def test_what_cannot_be():
             function(given, 5, seed=Random(1))
         with pytest.raises(TypeError, match="gave None"):
             function(given, weight=lambda u, v, _: None if u == 0 else 1)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_infinite_weights(directed):
+    for seed in range(5):
+        graph = random_graph(12, 30, seed, directed=directed, weights="int")
+        for number, (_, _, data) in enumerate(graph.edges(data=True)):
+            data["weight"] = data["weight"] if number % 3 else np.inf
+        for way in ("listed", "memory"):
+            given = backend_graph(graph, way)
+            found = ours.closeness_centrality(given, distance="weight")
+            same(found, nx.closeness_centrality(graph, distance="weight"))
+        # By what edge a node is reached that is infinitely far depends on the order of lists.
+        found = ours.betweenness_centrality(ListedGraph(graph), weight="weight")
+        same(found, nx.betweenness_centrality(graph, weight="weight"))
+
+
+@pytest.mark.parametrize("nodes", [0, 1, 2, 3])
+@pytest.mark.parametrize("k", [0, 1, 2])
+@pytest.mark.parametrize("endpoints", [False, True])
+def test_samples_of_small_graphs(nodes, k, endpoints):
+    graph = nx.path_graph(nodes)
+    given = ListedGraph(graph)
+    for name, options in (
+        ("betweenness_centrality", {"endpoints": endpoints}),
+        ("edge_betweenness_centrality", {}),
+    ):
+        try:
+            right = getattr(nx, name)(graph, k, seed=1, **options)
+        except (ValueError, ZeroDivisionError) as error:
+            with pytest.raises(type(error)):
+                getattr(ours, name)(given, k, seed=Random(1), **options)
+        else:
+            same(getattr(ours, name)(given, k, seed=Random(1), **options), right)

@@ -108,3 +108,14 @@ def test_multigraphs():
 def test_a_node_that_is_not_there():
     with pytest.raises(nx.NetworkXError, match="Node 7 is not in the graph"):
         ours.clustering(ListedGraph(nx.path_graph(3)), 7)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_infinite_weights(directed):
+    for seed in range(5):
+        graph = random_graph(12, 40, seed, directed=directed, weights="float")
+        u, v = next(iter(graph.edges))
+        graph[u][v]["weight"] = float("inf")
+        right = nx.clustering(graph, weight="weight")
+        found = ours.clustering(ListedGraph(graph), weight="weight")
+        assert found == pytest.approx(right, nan_ok=True)

@@ -89,10 +89,11 @@ def betweenness_centrality(
     """The share of shortest paths that go through each node, from all nodes or from k of them,
     which are those that NetworkX would draw.
     """
-    if len(G) == 0:
-        return {}
     some = k is not None and k != len(G)
-    places = _drawn(G, k if some else None, seed)
+    ends = len(G) if endpoints else len(G) - 1
+    places = _drawn(G, k if some else None, seed, ends)
+    if len(places) == 0:
+        return dict.fromkeys(G.names, 0.0)
     graph, weight = G.to_penstock(), G.if_there(weight)
     several = G.multigraph and isinstance(G, StoredGraph)  # paths of their own to Penstock's
     if weight is None and not several:
@@ -115,7 +116,7 @@ def edge_betweenness_centrality(
     """The share of shortest paths that go along each edge, from all nodes or from k of them, which
     are those that NetworkX would draw. Parallel edges of the same length share alike.
     """
-    places = _drawn(G, k, seed)
+    places = _drawn(G, k, seed, len(G))
     lists = _weighed(G, G.if_there(weight))
     src, dst = owners_of(lists), lists.neighbours
     carried = _dependencies(lists, places, of_edges=True)
@@ -136,11 +137,11 @@ def _weighed(G: NetworkXGraph, weight: Weight) -> Lists:
     return lists
 
 
-def _drawn(G: NetworkXGraph, k: int | None, seed: Any) -> Array:
-    """All places, or k as NetworkX draws them."""
+def _drawn(G: NetworkXGraph, k: int | None, seed: Any, ends: int) -> Array:
+    """All places, or k as NetworkX draws them; so many nodes may be ends of a path that counts."""
     if k is None:
         return np.arange(len(G))
-    if k == 0 and len(G) > 0:
+    if k == 0 and ends >= 2:
         raise ZeroDivisionError("k: paths from no node say nothing; expected 1 or more")
     return np.array(seed.sample(range(len(G)), k), np.int64)
 

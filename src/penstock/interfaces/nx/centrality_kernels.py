@@ -129,7 +129,10 @@ def _search(offsets, neighbours, weights, owners, source, paths):  # type: ignor
         for entry in range(np.int64(offsets[node]), np.int64(offsets[node + 1])):
             other = np.int64(neighbours[entry])
             distance = paths.distance[node] + weights[entry]
-            if not paths.settled[other] and distance < paths.distance[other]:
+            # By its distance, a node that was not seen is like one that is infinitely far.
+            if not paths.settled[other] and (
+                distance < paths.distance[other] or paths.counts[other] == 0
+            ):
                 paths.distance[other] = distance
                 paths.number[other] = 0.0
                 paths.entries[paths.first[other]] = entry

@@ -72,7 +72,7 @@ def _undirected(G: NetworkXGraph, places: Array, weight: str | None) -> tuple[Ar
     most = degrees * (degrees - 1)
     if weight is None:
         return _doubled(G, places), most
-    return _sums([_rooted(G.lists("out", weight))], places), most
+    return _rooted_sums([G.lists("out", weight)], places), most
 
 
 def _directed(G: NetworkXGraph, places: Array, weight: str | None) -> tuple[Array, Array]:
@@ -81,9 +81,8 @@ def _directed(G: NetworkXGraph, places: Array, weight: str | None) -> tuple[Arra
     degrees = (G.degrees("out") + G.degrees("in") - 2 * G.loops)[places]
     mutual: Array = np.empty(len(places), np.int64)
     count_mutual(*_columns(sides)[:2], places, np.zeros(len(G)), mutual)
-    if weight is not None:
-        sides = [_rooted(side) for side in sides]
-    return _sums(sides, places), 2 * (degrees * (degrees - 1) - 2 * mutual)
+    sums = _sums(sides, places) if weight is None else _rooted_sums(sides, places)
+    return sums, 2 * (degrees * (degrees - 1) - 2 * mutual)
 
 
 def _doubled(G: NetworkXGraph, places: Array) -> Array:
@@ -110,21 +109,41 @@ def _sums(sides: list[Lists], places: Array) -> Array:
     return sums
 
 
+def _rooted_sums(sides: list[Lists], places: Array) -> Array:
+    """t of some nodes by weight: NaN if an edge of a triangle has no finite share in the largest
+    weight (inf / inf), but an edge that is in none of its triangles does nothing to a node.
+    """
+    roots = [_roots(side) for side in sides]
+    finite = [np.isfinite(each) for each in roots]
+
+    def summed(values: list[Array]) -> Array:
+        pairs = zip(sides, values, strict=True)
+        return _sums([side._replace(weights=each) for side, each in pairs], places)
+
+    if all(each.all() for each in finite):
+        return summed(roots)
+    known = summed([np.where(ok, each, 0) for ok, each in zip(finite, roots, strict=True)])
+    within = summed([each.astype(np.float64) for each in finite])
+    return np.where(within == summed([np.ones(len(each)) for each in roots]), known, np.nan)
+
+
 def _columns(sides: list[Lists]) -> tuple[tuple[Array, ...], ...]:
     none: Array = np.empty(0)
     weights = tuple(none if side.weights is None else side.weights for side in sides)
     return tuple(side.offsets for side in sides), tuple(side.neighbours for side in sides), weights
 
 
-def _rooted(lists: Lists) -> Lists:
+def _roots(lists: Lists) -> Array:
     """The cube roots of weights over the largest."""
     assert lists.weights is not None
     if len(lists.weights) == 0:
-        return lists
+        return lists.weights
     largest = lists.weights.max()
     if largest == 0:
         raise ZeroDivisionError("the largest weight is 0, and weights are divided by it")
-    return lists._replace(weights=np.cbrt(lists.weights / largest))
+    with np.errstate(invalid="ignore"):
+        roots: Array = np.cbrt(lists.weights / largest)
+    return roots
 
 
 def _of_nodes(G: NetworkXGraph, nodes: Any, places: Array, values: list[Any]) -> Any:
