@@ -84,3 +84,20 @@ def test_loops_are_refused(way, tmp_path):
 def test_no_node_is_in_the_largest_core():
     with pytest.raises(ValueError, match="give k"):
         ours.k_core(ListedGraph(nx.Graph()))
+
+
+@pytest.mark.parametrize("name", ["k_core", "k_shell", "k_crust"])
+def test_core_numbers_that_are_given(name):
+    graph = random_graph(20, 50, 1)
+    with pytest.raises(ValueError, match="give k"):
+        getattr(ours, name)(ListedGraph(graph), core_number={})
+    for given in ({0: 3}, {0: 3, 1: 2}, {0: 3, 99: 4}):
+        for each in (graph, nx.Graph()):
+            right = getattr(nx, name)(each, core_number=given)
+            same(getattr(ours, name)(ListedGraph(each), core_number=given), right, "listed")
+
+
+@pytest.mark.parametrize("k", [float("-inf"), -1, 2, 20, 21, float("inf")])
+def test_trusses_of_any_number(k):
+    for graph in (nx.complete_graph(20), random_graph(20, 50, 1), nx.Graph()):
+        same(ours.k_truss(ListedGraph(graph), k), nx.k_truss(graph, k), "listed")

@@ -33,3 +33,9 @@ def test_names_are_the_users_own():
 def test_a_node_that_is_not_there_is_refused():
     with pytest.raises(nx.NetworkXError, match="Node 7 is not in the graph"):
         is_isolate(ListedGraph(nx.path_graph(3)), 7)
+
+
+@pytest.mark.parametrize("what", [None, [0, 1], [], "ab", {3}])
+def test_what_is_no_node_is_not_isolated(what):
+    graph = nx.empty_graph(4)
+    assert is_isolate(ListedGraph(graph), what) is nx.is_isolate(graph, what) is False

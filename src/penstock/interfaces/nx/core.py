@@ -11,6 +11,7 @@ import numpy as np
 
 from penstock.algorithms.core_number import core_number as numbers
 from penstock.algorithms.k_truss import k_truss as truss
+from penstock.interfaces.nx.centrality_kernels import owners_of
 from penstock.interfaces.nx.collector import collector_paused
 from penstock.interfaces.nx.graph import NetworkXGraph, Node
 from penstock.types import Array
@@ -28,27 +29,27 @@ def core_number(G: NetworkXGraph) -> dict[Node, int]:
 def k_core(G: NetworkXGraph, k: int | None = None, core_number: Cores | None = None) -> Any:
     """The part of the nodes whose core number is k or more; without k, the largest."""
     cores = _cores(G, core_number)
-    return G.part(np.flatnonzero(cores >= (_largest(cores) if k is None else k)))
+    return G.part(np.flatnonzero(cores >= (_largest(cores, core_number) if k is None else k)))
 
 
 def k_shell(G: NetworkXGraph, k: int | None = None, core_number: Cores | None = None) -> Any:
     """The part of the nodes whose core number is k; without k, the largest."""
     cores = _cores(G, core_number)
-    return G.part(np.flatnonzero(cores == (_largest(cores) if k is None else k)))
+    return G.part(np.flatnonzero(cores == (_largest(cores, core_number) if k is None else k)))
 
 
 def k_crust(G: NetworkXGraph, k: int | None = None, core_number: Cores | None = None) -> Any:
     """The part of the nodes whose core number is k or less; without k, less than the largest."""
     cores = _cores(G, core_number)
-    return G.part(np.flatnonzero(cores <= (_largest(cores) - 1 if k is None else k)))
+    return G.part(np.flatnonzero(cores <= (_largest(cores, core_number) - 1 if k is None else k)))
 
 
 def k_corona(G: NetworkXGraph, k: int, core_number: Cores | None = None) -> Any:
     """The part of the nodes whose core number is k and that have k neighbours in the k-core."""
     cores = _cores(G, core_number)
-    offsets, neighbours, *_ = G.lists()
-    owners = np.repeat(np.arange(len(G)), np.diff(offsets))
-    inside = np.bincount(owners[cores[neighbours] >= k], minlength=len(G))
+    lists = G.lists()
+    owners = owners_of(lists)
+    inside = np.bincount(owners[cores[lists.neighbours] >= k], minlength=len(G))
     return G.part(np.flatnonzero((cores == k) & (inside == k)))
 
 
@@ -58,7 +59,9 @@ def k_truss(G: NetworkXGraph, k: float) -> Any:
     nodes that have no edge.
     """
     _refuse_loops(G)
-    edges = truss(G.to_penstock(), math.ceil(k)).edges
+    # The 2-truss has all edges, and a triangle for each other node is the most that one has.
+    finite = min(max(2, k), len(G) + 1)
+    edges = truss(G.to_penstock(), math.ceil(finite)).edges
     names = G.to_penstock().ids
     return G.with_only(np.searchsorted(names, edges.src), np.searchsorted(names, edges.dst))
 
@@ -76,10 +79,11 @@ def _cores(G: NetworkXGraph, given: Cores | None) -> Array:
     return cores
 
 
-def _largest(cores: Array) -> Any:
-    if len(cores) == 0:
-        raise ValueError("a graph without nodes has no largest core; give k")
-    return np.nanmax(cores)
+def _largest(cores: Array, given: Cores | None) -> Any:
+    """The largest core number; of those that are given, also if the node is not there."""
+    if len(cores if given is None else given) == 0:
+        raise ValueError("without core numbers there is no largest core; give k")
+    return cores.max() if given is None else max(given.values())
 
 
 def _refuse_loops(G: NetworkXGraph) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import networkx as nx
 import numpy as np
 
 from penstock.interfaces.nx.graph import NetworkXGraph, Node
@@ -13,9 +12,8 @@ from penstock.types import Array
 
 def is_isolate(G: NetworkXGraph, n: Node) -> bool:
     """Whether a node has no edge."""
-    if n not in G:
-        raise nx.NetworkXError(f"Node {n} is not in the graph.")
-    return G.degree[n] == 0
+    # As in NetworkX, what is no node may be some of them, whose degrees are no number.
+    return bool(G.degree(n) == 0)
 
 
 def isolates(G: NetworkXGraph) -> Iterator[Node]:
