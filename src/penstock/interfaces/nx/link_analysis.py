@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
 from penstock.algorithms.pagerank import pagerank as rank
-from penstock.errors import ConvergenceError
+from penstock.errors import ConvergenceError, InputError
+from penstock.interfaces.nx.centrality_kernels import owners_of
 from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Node, Weight
 from penstock.interfaces.nx.listed import ListedGraph
 from penstock.interfaces.nx.stored import StoredGraph
@@ -32,6 +34,8 @@ def pagerank(
     """
     if len(G) == 0:
         return {}
+    if callable(weight):  # to NetworkX the name of an attribute, which no edge has
+        weight = None
     if weight is None and G.multigraph and isinstance(G, ListedGraph):
         weight = _parallel
     jump = None if personalization is None else _by_place(G, personalization)
@@ -42,27 +46,39 @@ def pagerank(
     hopeless = any(each is not None and each.sum() == 0 for each in (given, start))
     if max_iter < 1 or not tol > 0 or hopeless:
         raise nx.PowerIterationFailedConvergence(max_iter)
-    if not (start is None and 0 <= alpha <= 1 and _all_positive(G, weight, jump, given)):
-        if isinstance(G, StoredGraph) and G.multigraph:  # its lists have each neighbour once
-            listed = ListedGraph(G.to_networkx())
-            return pagerank(listed, alpha, personalization, max_iter, tol, nstart, weight, dangling)
-        lists = G.lists("out", weight, "sum")
-        return G.named(_ranks_over(lists, alpha, jump, given, start, max_iter, tol * len(G)))
-    graph = G.to_penstock(weight, "sum")
+    if start is None and 0 <= alpha <= 1 and _all_positive(G, weight, jump, given):
+        with suppress(InputError):  # a weight below 0, which was met on the way
+            return G.named(_streamed(G, alpha, jump, given, max_iter, tol, weight))
+    if isinstance(G, StoredGraph) and G.multigraph:  # its lists have each neighbour once
+        listed = ListedGraph(G.to_networkx())
+        return pagerank(listed, alpha, personalization, max_iter, tol, nstart, weight, dangling)
+    lists = G.lists("out", weight, "sum")
+    return G.named(_ranks_over(lists, alpha, jump, given, start, max_iter, tol * len(G)))
+
+
+def _streamed(
+    G: NetworkXGraph,
+    alpha: float,
+    jump: Array | None,
+    dangling: Array | None,
+    max_iter: int,
+    tol: float,
+    weight: Weight,
+) -> Array:
     try:
         found = rank(
-            graph,
+            G.to_penstock(weight, "sum"),
             alpha=alpha,
             tol=tol,
             max_iter=max_iter,
             dtype="float64",
             personalization=jump,
-            dangling=given,
+            dangling=dangling,
             weight=G.if_there(weight) is not None,
         )
     except ConvergenceError:
         raise nx.PowerIterationFailedConvergence(max_iter) from None
-    return G.named(found.values)
+    return found.values
 
 
 def _by_place(G: NetworkXGraph, values: Mapping[Node, float]) -> Array:
@@ -100,7 +116,7 @@ def _ranks_over(
     """The power method until ranks change by less than ``enough`` in all."""
     n = len(lists.offsets) - 1
     weights = np.ones(len(lists.neighbours)) if lists.weights is None else lists.weights
-    totals = np.bincount(np.repeat(np.arange(n), np.diff(lists.offsets)), weights, minlength=n)
+    totals = np.bincount(owners_of(lists), weights, minlength=n)
     jump, dangling, ranks = (
         np.full(n, 1 / n) if each is None else each / each.sum()
         for each in (jump, jump if dangling is None else dangling, start)
