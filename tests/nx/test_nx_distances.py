@@ -152,3 +152,14 @@ def test_a_batch_of_searches_is_as_good_as_each_alone():
     for source in graph:
         lengths = nx.single_source_shortest_path_length(graph, source)
         assert found[source] == (max(lengths.values()) if len(lengths) == 130 else -1)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("weight", [float("inf"), 0.0])
+def test_weights_are_those_of_the_lists(way, weight, tmp_path):
+    graph = connected(12, 20, 3, weights="float")
+    for neighbour in graph[0]:
+        graph[0][neighbour]["weight"] = weight
+    given = backend_graph(graph, way, tmp_path)
+    right = nx.eccentricity(graph, weight="weight")
+    assert ours.eccentricity(given, weight="weight") == pytest.approx(right)

@@ -14,6 +14,8 @@ OPTIONS = [
     {"radius": 2, "center": False}, {"radius": 2, "undirected": True},
     {"undirected": True, "center": False}, {"distance": "weight", "radius": 7},
     {"distance": "weight", "radius": 7.5, "center": False}, {"distance": "none", "radius": 2},
+    {"radius": float("-inf")}, {"distance": "weight", "radius": -1},
+    {"distance": "weight", "radius": float("-inf")},
     {"distance": "weight", "radius": 9, "undirected": True},
 ]  # fmt: skip
 

@@ -125,3 +125,39 @@ def test_between_two_nodes_a_weight_function_is_better_called_by_networkx():
         ends = {"source": 0, "target": 1}
         assert "every edge" in backend.should_run(name, (graph,), ends | function)
     assert backend.should_run("shortest_path", (graph, 0), function) is True
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_paths_from_or_to_any_node(way, tmp_path):
+    graph = random_graph(6, 3, 1, directed=True)
+    given = backend_graph(graph, way, tmp_path)
+    for ends in ((None, 2), (2, None), (None, None)):
+        assert ours.has_path(given, *ends) is nx.has_path(graph, *ends) is True
+    for ends in ((None, 99), (99, None), (99, 1), (1, 99)):
+        with pytest.raises(nx.NodeNotFound):
+            ours.has_path(given, *ends)
+
+
+@pytest.mark.parametrize("method", ["floyd-warshall", "floyd-warshall-numpy", "bellman-ford"])
+def test_the_mean_of_infinite_lengths(method):
+    graph = nx.Graph()
+    graph.add_weighted_edges_from([(0, 1, float("inf")), (1, 2, 1)])
+    right = nx.average_shortest_path_length(graph, "weight", method)
+    assert ours.average_shortest_path_length(ListedGraph(graph), "weight", method) == right
+
+
+@pytest.mark.parametrize("way", STORED)
+def test_the_mean_of_lengths_without_weights_streams(way, tmp_path):
+    given = backend_graph(nx.cycle_graph(9), way, tmp_path)
+    for weight in (None, "weight"):
+        assert ours.average_shortest_path_length(given, weight, "dijkstra") == 2.5
+    assert not given._lists
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_mean_of_lengths_by_negative_weights(way, tmp_path):
+    graph = nx.DiGraph()
+    graph.add_weighted_edges_from([(0, 1, 5), (1, 2, -2), (2, 0, 3)])
+    given = backend_graph(graph, way, tmp_path)
+    right = outcome(nx.average_shortest_path_length, graph, "weight", "dijkstra")
+    assert outcome(ours.average_shortest_path_length, given, "weight", "dijkstra") == right

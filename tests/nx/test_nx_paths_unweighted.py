@@ -11,7 +11,7 @@ from making import WAYS, backend_graph, random_graph
 from penstock.interfaces.nx import paths_unweighted as ours
 from penstock.interfaces.nx.listed import ListedGraph
 
-CUTOFFS = (None, 0, 1, 2, 2.5, -1, float("inf"))
+CUTOFFS = (None, 0, 1, 2, 2.5, -1, float("inf"), float("-inf"))
 STORED = [way for way in WAYS if way != "listed"]
 
 

@@ -100,13 +100,6 @@ def test_paths_of_stored_graphs_are_shortest(way, directed, tmp_path):
     assert before == nx.dijkstra_predecessor_and_distance(graph, 4)[0]
 
 
-def test_a_negative_weight_is_refused_where_a_graph_streams(tmp_path):
-    graph = nx.DiGraph()
-    graph.add_weighted_edges_from([(0, 1, 2.0), (1, 2, -1.0)])
-    with pytest.raises(ValueError, match="weights of 0 or more"):
-        ours.single_source_dijkstra_path_length(backend_graph(graph, "disk", tmp_path), 0)
-
-
 def test_distances_that_float64_cannot_hold_are_not_shown_as_exact():
     graph = nx.path_graph(3)
     nx.set_edge_attributes(graph, 1 << 60, "weight")
@@ -153,3 +146,33 @@ def test_weights_of_functions_are_not_kept():
         )
         assert found == (step, [0, 1])
     assert not any(callable(part) for key in listed._lists for part in key)
+
+
+@pytest.mark.parametrize("way", STORED)
+def test_nothing_is_nearer_than_a_source(way, tmp_path):
+    graph = nx.path_graph(4)
+    for weight in (0.0, None):
+        if weight is not None:
+            nx.set_edge_attributes(graph, weight, "weight")
+        given = backend_graph(graph, way, tmp_path)
+        for cutoff in (-1, float("-inf")):
+            assert ours.single_source_dijkstra_path_length(given, 1, cutoff) == {1: 0}
+            several = ours.multi_source_dijkstra_path_length(given, [2, 0, 2], cutoff)
+            assert list(several.items()) == [(2, 0), (0, 0)]
+
+
+@pytest.mark.parametrize("way", STORED)
+def test_negative_weights_of_a_stored_graph(way, tmp_path):
+    graph = nx.DiGraph()
+    graph.add_weighted_edges_from([(0, 1, 5), (1, 2, -2), (2, 3, 1), (0, 3, 3)])
+    given = backend_graph(graph, way, tmp_path)
+    for name, args in (
+        ("dijkstra_path_length", (0, 2)),
+        ("dijkstra_path_length", (0, 3)),
+        ("dijkstra_path_length", (3, 0)),
+        ("single_source_dijkstra_path_length", (0,)),
+        ("multi_source_dijkstra_path_length", ([1, 3],)),
+    ):
+        assert outcome(getattr(ours, name), given, *args) == outcome(
+            getattr(nx, name), graph, *args
+        )

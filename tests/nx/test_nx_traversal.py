@@ -106,3 +106,10 @@ def test_a_source_that_is_not_there_is_an_error_of_networkx(graph):
     ):  # fmt: skip
         with pytest.raises(nx.NetworkXError, match="The node 99 is not in the graph"):
             next(found)
+
+
+def test_no_depth_at_all():
+    listed = ListedGraph(nx.path_graph(4))
+    assert list(ours.bfs_edges(listed, 1, depth_limit=float("-inf"))) == []
+    for distance in (float("-inf"), float("inf"), -1):
+        assert ours.descendants_at_distance(listed, 1, distance) == set()

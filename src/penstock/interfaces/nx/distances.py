@@ -8,10 +8,11 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from penstock.interfaces.nx.graph import NetworkXGraph, Node, Weight
+from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Node, Weight
 from penstock.interfaces.nx.paths_unweighted import levels_from
 from penstock.interfaces.nx.paths_unweighted_kernels import BITS, eccentricities
-from penstock.interfaces.nx.paths_weighted import single_source_dijkstra_path_length
+from penstock.interfaces.nx.paths_weighted import as_numbers
+from penstock.interfaces.nx.paths_weighted_kernels import search
 from penstock.types import Array
 
 #: What a search that streams costs whatever the graph, in entries of lists that it could have read.
@@ -27,10 +28,13 @@ def eccentricity(
     once; by weight they go one by one.
     """
     places = G.places_of(v)
-    if sp is None and weight is None:
-        found: list[Any] = _within_reach(G, eccentricities(G.lists(), places)).tolist()
+    if sp is not None:
+        found = [_farthest(G, sp, node) for node in G.names_at(places)]
+    elif weight is None:
+        found = _within_reach(G, eccentricities(G.lists(), places)).tolist()
     else:
-        found = [_farthest(G, node, sp, weight) for node in G.names_at(places)]
+        lists = G.lists("out", weight)
+        found = [_farthest_by_weight(G, lists, place) for place in places.tolist()]
     named = G.named_at(places, found)
     return named[v] if G.find(v) is not None else named
 
@@ -127,20 +131,24 @@ def _batches_cost(sources: int, entries: int, far: int) -> int:
     return -(-sources // BITS) * entries * min(far + 1, BITS)
 
 
-def _farthest(G: NetworkXGraph, node: Node, sp: Lengths | None, weight: Weight) -> Any:
-    """How far the farthest node is, by lengths that are given or by weight."""
-    if sp is None:
-        lengths: Mapping[Node, Any] = single_source_dijkstra_path_length(G, node, weight=weight)
+def _farthest(G: NetworkXGraph, sp: Lengths, node: Node) -> Any:
+    """How far the farthest node is, by lengths that are given."""
+    try:
+        lengths = sp[node]
         reached = len(lengths)
-    else:
-        try:
-            lengths = sp[node]
-            reached = len(lengths)
-        except TypeError as error:
-            raise nx.NetworkXError('Format of "sp" is invalid.') from error
+    except TypeError as error:
+        raise nx.NetworkXError('Format of "sp" is invalid.') from error
     if reached != len(G):
         raise _out_of_reach(G)
     return max(lengths.values())
+
+
+def _farthest_by_weight(G: NetworkXGraph, lists: Lists, place: int) -> Any:
+    """How far the farthest node is, by the weights of the lists."""
+    found = search(lists, np.array([place]))
+    if len(found.order) != len(G):
+        raise _out_of_reach(G)
+    return as_numbers(found.distances.max(keepdims=True), lists.whole)[0]
 
 
 def _within_reach(G: NetworkXGraph, distances: Array) -> Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from penstock.algorithms.egonet import egonet
@@ -14,6 +13,7 @@ from penstock.interfaces.nx.listed import ListedGraph
 from penstock.interfaces.nx.paths_unweighted import level_limit
 from penstock.interfaces.nx.paths_unweighted_kernels import search
 from penstock.interfaces.nx.paths_weighted import single_source_dijkstra_path_length
+from penstock.interfaces.nx.places import place_or
 from penstock.types import Array
 
 
@@ -28,9 +28,7 @@ def ego_graph(
     """The nodes within a radius of one, and all edges among them: a graph of NetworkX if ``G`` is
     one, else of Penstock's, in memory.
     """
-    place = G.find(n)
-    if place is None:
-        raise nx.NodeNotFound(f"Source {n} is not in G")
+    place = place_or(G, n, "Source {} is not in G")
     if distance is not None:
         places = _within(G, n, radius, distance, undirected=undirected)
     else:

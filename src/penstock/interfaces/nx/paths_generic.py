@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from math import inf
 from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
 
 from penstock.algorithms.closeness import closeness
+from penstock.errors import InputError
 from penstock.interfaces.nx import paths_negative, paths_unweighted, paths_weighted
 from penstock.interfaces.nx.backend import asks
 from penstock.interfaces.nx.components import is_connected, is_strongly_connected
 from penstock.interfaces.nx.graph import NetworkXGraph, Node, Weight
 from penstock.interfaces.nx.stored import StoredGraph
+from penstock.store.graph import Graph
+from penstock.types import Array
 
 
 class Functions(NamedTuple):
@@ -27,6 +32,11 @@ class Functions(NamedTuple):
 
 def has_path(G: NetworkXGraph, source: Node, target: Node) -> bool:
     """Whether a path leads from one node to another."""
+    if source is None or target is None:  # None is any node
+        for node in (source, target):
+            if node is not None:
+                G.place(node)
+        return True
     try:
         _edges_between(G, source, target)
     except nx.NetworkXNoPath:
@@ -98,17 +108,26 @@ def average_shortest_path_length(
 
 def _sum_of_lengths(G: NetworkXGraph, weight: Weight, method: str) -> Any:
     """That of all ordered pairs, of which each has a path."""
-    streams = isinstance(G, StoredGraph) and method == "dijkstra" and G.column(weight) is not None
-    if method == "unweighted" or streams:
-        graph = G.to_penstock(weight) if streams else G.to_penstock()
-        values = closeness(graph, weight=streams).values
-        # Closeness is n - 1 divided by the sum of the distances, but 0 if they are all 0.
-        sums = (len(G) - 1) / values[values > 0]
-        return int(np.rint(sums).sum()) if method == "unweighted" else float(sums.sum())
+    if method == "unweighted" or (method == "dijkstra" and G.if_there(weight) is None):
+        return int(np.rint(_streamed_sums(G.to_penstock(), weight=False)).sum())
     if method == "dijkstra":
+        if isinstance(G, StoredGraph):
+            with suppress(InputError):  # weights below 0 are for the lists
+                return float(_streamed_sums(G.to_penstock(weight), weight=True).sum())
         return paths_weighted.sum_of_lengths(G, weight)
-    pairs = paths_negative.all_pairs_bellman_ford_path_length(G, weight)
-    return sum(sum(lengths.values()) for _, lengths in pairs)
+    pairs = [lengths for _, lengths in paths_negative.all_pairs_bellman_ford_path_length(G, weight)]
+    # Bellman and Ford do not reach what is infinitely far, for Floyd and Warshall it is there.
+    if method != "bellman-ford" and any(len(lengths) < len(G) for lengths in pairs):
+        return inf
+    return sum(sum(lengths.values()) for lengths in pairs)
+
+
+def _streamed_sums(graph: Graph, *, weight: bool) -> Array:
+    """The sum of the distances to each vertex that is not 0."""
+    values = closeness(graph, weight=weight).values
+    # Closeness is n - 1 divided by the sum of the distances, but 0 if they are all 0.
+    sums: Array = (graph.num_vertices - 1) / values[values > 0]
+    return sums
 
 
 def _call(

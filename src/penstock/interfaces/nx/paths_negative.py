@@ -8,6 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from penstock.interfaces.nx.centrality_kernels import owners_of
 from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Node, Weight
 from penstock.interfaces.nx.paths_negative_kernels import Search, first_paths, search
 from penstock.interfaces.nx.paths_weighted import (
@@ -18,6 +19,9 @@ from penstock.interfaces.nx.paths_weighted import (
     named_lengths,
     named_lists,
 )
+from penstock.interfaces.nx.places import place_or
+
+_MISSING = "Source {} not in G"
 
 
 def bellman_ford_path(
@@ -32,7 +36,7 @@ def bellman_ford_path_length(
     G: NetworkXGraph, source: Node, target: Node, weight: Weight = "weight"
 ) -> Any:
     """The length of a shortest path from one node to another."""
-    place = _source(G, source)
+    place = place_or(G, source, _MISSING)
     if source == target:
         return 0
     lists = G.lists("out", weight)
@@ -54,7 +58,7 @@ def single_source_bellman_ford_path_length(
     G: NetworkXGraph, source: Node, weight: Weight = "weight"
 ) -> Lengths:
     """The distance of each node, in the order in which they were first reached."""
-    place, lists = _source(G, source), G.lists("out", weight)
+    place, lists = place_or(G, source, _MISSING), G.lists("out", weight)
     return _lengths(G, lists, search(lists, place))
 
 
@@ -62,7 +66,7 @@ def single_source_bellman_ford(
     G: NetworkXGraph, source: Node, target: Node | None = None, weight: Weight = "weight"
 ) -> tuple[Any, Any]:
     """The distance of each node and a shortest path to it, or of ``target`` alone."""
-    place = _source(G, source)
+    place = place_or(G, source, _MISSING)
     if source == target:
         return 0, [source]
     lists = G.lists("out", weight)
@@ -104,9 +108,9 @@ def bellman_ford_predecessor_and_distance(
     """The nodes before each one on all shortest paths, and the distance of each; ``target`` changes
     nothing. A negative edge from a node to itself is a negative cycle, wherever it is.
     """
-    place, lists = _source(G, source, "Node {} is not found in the graph"), G.lists("out", weight)
+    place, lists = place_or(G, source, "Node {} is not found in the graph"), G.lists("out", weight)
     if lists.weights is not None:
-        owners = np.repeat(np.arange(len(G)), np.diff(lists.offsets))
+        owners = owners_of(lists)
         if (lists.weights[owners == lists.neighbours] < 0).any():
             raise nx.NetworkXUnbounded("Negative cycle detected.")
     if len(G) == 1:
@@ -118,21 +122,14 @@ def bellman_ford_predecessor_and_distance(
 
 def lengths_to(G: NetworkXGraph, target: Node, weight: Weight) -> Lengths:
     """The distance of one node from each."""
-    place, lists = _source(G, target), backwards(G, weight)
+    place, lists = place_or(G, target, _MISSING), backwards(G, weight)
     return _lengths(G, lists, search(lists, place))
 
 
 def paths_to(G: NetworkXGraph, target: Node, weight: Weight) -> Paths:
     """A shortest path from each node to one."""
-    paths = _paths(G, search(backwards(G, weight), _source(G, target)))
+    paths = _paths(G, search(backwards(G, weight), place_or(G, target, _MISSING)))
     return {node: path[::-1] for node, path in paths.items()}
-
-
-def _source(G: NetworkXGraph, node: Node, message: str = "Source {} not in G") -> int:
-    place = G.find(node)
-    if place is None:
-        raise nx.NodeNotFound(message.format(node))
-    return place
 
 
 def _lengths(G: NetworkXGraph, lists: Lists, found: Search) -> Lengths:

@@ -15,12 +15,15 @@ from penstock.interfaces.nx.collector import collector_paused
 from penstock.interfaces.nx.components_kernels import group
 from penstock.interfaces.nx.graph import NetworkXGraph, Node
 from penstock.interfaces.nx.paths_unweighted_kernels import Search, levels_above, meet, search
+from penstock.interfaces.nx.places import place_or
 from penstock.types import Array, Direction
 
 
 def level_limit(cutoff: float | None) -> int | None:
     """How many levels a search has that goes on while its level is below ``cutoff``."""
-    return None if cutoff is None or cutoff == inf else max(ceil(cutoff), 0)
+    if cutoff is None or cutoff == inf:
+        return None
+    return ceil(cutoff) if cutoff > 0 else 0
 
 
 def levels_from(G: NetworkXGraph, place: int, cutoff: float | None = None) -> Array:
@@ -38,7 +41,7 @@ def single_source_shortest_path_length(
     """How many edges each node is away from one: the nearest first, as near ones in the order of
     the graph.
     """
-    levels = levels_from(G, _end(G, source, "Source {} is not in G"), cutoff)
+    levels = levels_from(G, place_or(G, source, "Source {} is not in G"), cutoff)
     reached = np.flatnonzero(levels >= 0)
     places = reached[group(levels[reached].astype(np.uint32))[0]]
     return G.named_at(places, levels[places])
@@ -48,7 +51,7 @@ def single_target_shortest_path_length(
     G: NetworkXGraph, target: Node, cutoff: float | None = None
 ) -> dict[Node, int]:
     """How many edges lead from each node to one, the nearest first."""
-    return _lengths(G, _search(G, _end(G, target, "Target {} is not in G"), cutoff, "in"))
+    return _lengths(G, _search(G, place_or(G, target, "Target {} is not in G"), cutoff, "in"))
 
 
 def all_pairs_shortest_path_length(
@@ -63,14 +66,14 @@ def single_source_shortest_path(
     G: NetworkXGraph, source: Node, cutoff: float | None = None
 ) -> dict[Node, list[Node]]:
     """A path with the fewest edges to each node, as a list of nodes."""
-    return _paths(G, _search(G, _end(G, source, "Source {} not in G"), cutoff))
+    return _paths(G, _search(G, place_or(G, source, "Source {} not in G"), cutoff))
 
 
 def single_target_shortest_path(
     G: NetworkXGraph, target: Node, cutoff: float | None = None
 ) -> dict[Node, list[Node]]:
     """A path with the fewest edges from each node to one, as a list of nodes."""
-    found = _search(G, _end(G, target, "Target {} not in G"), cutoff, "in")
+    found = _search(G, place_or(G, target, "Target {} not in G"), cutoff, "in")
     return _paths(G, found, backwards=True)
 
 
@@ -84,7 +87,8 @@ def all_pairs_shortest_path(
 
 def bidirectional_shortest_path(G: NetworkXGraph, source: Node, target: Node) -> list[Node]:
     """A path with the fewest edges from one node to another, by searches from both ends."""
-    begin, end = _end(G, source, "Source {} is not in G"), _end(G, target, "Target {} is not in G")
+    begin = place_or(G, source, "Source {} is not in G")
+    end = place_or(G, target, "Target {} is not in G")
     path = meet(G.lists("out"), G.lists("in"), begin, end)
     if len(path) == 0:
         raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
@@ -102,7 +106,7 @@ def predecessor(
     """The nodes before each one on all shortest paths from ``source``; with ``return_seen`` also
     how many edges those have.
     """
-    place = _end(G, source, "Source {} not in G")
+    place = place_or(G, source, "Source {} not in G")
     # At least one level, whatever the cutoff; 0 is none.
     found = _search(G, place, max(cutoff, 1) if cutoff else None)
     offsets, before = levels_above(G.lists(), found)
@@ -113,13 +117,6 @@ def predecessor(
         return (predecessors, _lengths(G, found)) if return_seen else predecessors
     mine = predecessors.get(target, [])
     return (mine, _lengths(G, found).get(target, -1)) if return_seen else mine
-
-
-def _end(G: NetworkXGraph, node: Node, complaint: str) -> int:
-    place = G.find(node)
-    if place is None:
-        raise nx.NodeNotFound(complaint.format(node))
-    return place
 
 
 def _search(

@@ -10,9 +10,11 @@ import numpy as np
 
 from penstock.algorithms.bfs import bfs
 from penstock.algorithms.sssp import sssp
+from penstock.errors import InputError
 from penstock.interfaces.nx.backend import asks
 from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Node, Weight
 from penstock.interfaces.nx.paths_weighted_kernels import Search, meet, predecessors, search
+from penstock.interfaces.nx.places import place_or
 from penstock.interfaces.nx.stored import StoredGraph
 from penstock.types import Array
 
@@ -46,10 +48,10 @@ def dijkstra_path_length(
     places = _places(G, [source])
     if source == target:
         return 0
-    if isinstance(G, StoredGraph):
-        lengths = _stream(G, places, None, weight)
-        if target in lengths:
-            return lengths[target]
+    streamed = _stream(G, places, None, weight)
+    if streamed is not None:
+        if target in streamed:
+            return streamed[target]
     else:
         lists, end = G.lists("out", weight), G.find(target)
         found = search(lists, places, None, end)
@@ -102,8 +104,9 @@ def multi_source_dijkstra_path_length(
 ) -> Lengths:
     """The distance of each node from the nearest source, the nearest first."""
     places = _places(G, sources)
-    if isinstance(G, StoredGraph):
-        return _stream(G, places, cutoff, weight)
+    streamed = _stream(G, places, cutoff, weight)
+    if streamed is not None:
+        return streamed
     lists = G.lists("out", weight)
     return lengths_found(G, lists, search(lists, places, cutoff))
 
@@ -176,11 +179,8 @@ def bidirectional_dijkstra(
     """The length of a shortest path from one node to another and the path, by searches from both
     ends.
     """
-    begin, end = G.find(source), G.find(target)
-    if begin is None:
-        raise nx.NodeNotFound(f"Source {source} is not in G")
-    if end is None:
-        raise nx.NodeNotFound(f"Target {target} is not in G")
+    begin = place_or(G, source, "Source {} is not in G")
+    end = place_or(G, target, "Target {} is not in G")
     if begin == end:
         return 0, [source]
     lists = G.lists("out", weight)
@@ -266,12 +266,7 @@ def as_numbers(distances: Array, whole: bool) -> list[Any]:
 def _places(G: NetworkXGraph, sources: Collection[Node]) -> Array:
     if not sources:
         raise ValueError("sources must not be empty")
-    places = []
-    for source in sources:
-        if (place := G.find(source)) is None:
-            raise nx.NodeNotFound(f"Node {source} not found in graph")
-        places.append(place)
-    return np.array(places)
+    return np.array([place_or(G, source, "Node {} not found in graph") for source in sources])
 
 
 def _each(G: NetworkXGraph, lists: Lists, cutoff: float | None) -> Iterator[tuple[Node, Search]]:
@@ -284,16 +279,26 @@ def _search_back(G: NetworkXGraph, target: Node, weight: Weight) -> tuple[Lists,
     return lists, search(lists, place, None)
 
 
-def _stream(G: StoredGraph, places: Array, cutoff: float | None, weight: Weight) -> Lengths:
-    """The distances of the nodes that are reached, the nearest first."""
+def _stream(
+    G: NetworkXGraph, places: Array, cutoff: float | None, weight: Weight
+) -> Lengths | None:
+    """The distances of the nodes that are reached in a graph that is stored, the nearest first.
+    None of a graph of NetworkX, and if there are weights below 0, which are for the lists.
+    """
+    if not isinstance(G, StoredGraph):
+        return None
     sources, column = G.stored.ids[np.unique(places)], G.column(weight)
-    farthest = None if cutoff is None else max(cutoff, 0)
+    if cutoff is not None and cutoff < 0:
+        return dict.fromkeys(G.names_at(places), 0)
     if column is None:
-        limit = None if farthest is None or farthest >= len(G) else int(farthest)
+        limit = None if cutoff is None or cutoff >= len(G) else int(cutoff)
         levels = bfs(G.stored, sources, depth_limit=limit).values
         distances = np.where(levels < 0, np.inf, levels)
     else:
-        distances = sssp(G.to_penstock(weight), sources, cutoff=farthest).values
+        try:
+            distances = sssp(G.to_penstock(weight), sources, cutoff=cutoff).values
+        except InputError:
+            return None
     reached = np.flatnonzero(distances < np.inf)
     order = reached[np.argsort(distances[reached], kind="stable")]
     return named_lengths(G, order, distances[order], places, whole=G.is_whole(column))

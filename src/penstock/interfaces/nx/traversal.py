@@ -14,6 +14,7 @@ from penstock.interfaces.nx.collector import collector_paused
 from penstock.interfaces.nx.graph import NetworkXGraph, Node
 from penstock.interfaces.nx.paths_unweighted import level_limit, levels_from
 from penstock.interfaces.nx.paths_unweighted_kernels import search
+from penstock.interfaces.nx.places import place_or
 from penstock.types import Array, Direction
 
 #: What users give to choose an order of neighbours; it may also leave some out.
@@ -117,10 +118,7 @@ def ancestors(G: NetworkXGraph, source: Node) -> set[Node]:
 
 
 def _there(G: NetworkXGraph, node: Node) -> int:
-    place = G.find(node)
-    if place is None:
-        raise nx.NetworkXError(f"The node {node} is not in the graph.")
-    return place
+    return place_or(G, node, "The node {} is not in the graph.", nx.NetworkXError)
 
 
 def _tree(
