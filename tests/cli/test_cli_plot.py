@@ -14,6 +14,11 @@ from penstock.interfaces.cli import plot
 from penstock.interfaces.saved import read_result
 
 
+def report_text(**parts):
+    found = {"algorithm": "bfs", "graph": "g", "stats": {}, "iterations": []}
+    return json.dumps({**found, **parts})
+
+
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -108,6 +113,61 @@ def test_reports_and_traces(cli, small, here):
     assert cli("plot", "t.json", "--out", "t.pdf", "--json").data["kind"] == "timeline"
 
 
+def test_reports_of_one_iteration(cli, here):
+    rows = [{"step": 0, "active": 1, "levels": 5}]
+    (here / "b.json").write_text(report_text(iterations=rows))
+    assert cli("plot", "b.json", "--json").data["kind"] == "active"
+    says = "has no values (the values of a run are in the file of --out)"
+    assert says in cli("plot", "b.json", "values").error
+
+
+def test_traces_are_looked_for_beside_the_report(here):
+    folder = here / "runs"
+    folder.mkdir()
+    (folder / "t.json").write_text("{}")
+    for named in ("t.json", "runs/t.json", str(here / "moved" / "t.json")):
+        (folder / "r.json").write_text(report_text(stats={"trace": named}))
+        assert read_result(folder / "r.json").stats["trace"].samefile(folder / "t.json")
+    (folder / "t.json").unlink()
+    assert read_result(folder / "r.json").stats["trace"] == here / "moved" / "t.json"
+
+
+@pytest.mark.parametrize(
+    ("rows", "ids", "labels"),
+    [
+        (f"1,1\n{2**64 - 1},1\n", [1, 2**64 - 1], [1, 1]),
+        (f"-1,1\n{2**64 - 1},1\n", ["-1", f"{2**64 - 1}"], [1, 1]),
+        ("007,007\n7,7\n", ["007", "7"], ["007", "7"]),
+        ('1,"NA"\n2,\n3,NA\n', [1, 2, 3], ["NA", None, None]),
+        ("", [], []),
+    ],
+)
+def test_names_of_vertices_stay_what_they_are(here, rows, ids, labels):
+    (here / "c.csv").write_text(f"id,component\n{rows}")
+    found = read_result(here / "c.csv")
+    assert (found.ids.tolist(), found.values.tolist()) == (ids, labels)
+
+
+def test_ends_of_edges_stay_what_they_are(here):
+    (here / "e.csv").write_text("src,dst,weight\n01,1,0.5\n1,02,2\n")
+    found = read_result(here / "e.csv")
+    assert (found.ids.tolist(), found.dst.tolist()) == (["01", "1"], ["1", "02"])
+    assert found.values.tolist() == [0.5, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "points"),
+    [
+        ("id,component\n2,1\n3,1\n5,4\n", [[1, 1], [2, 1]]),
+        ("id,component\n1,1\n2,1\n3,9\n", [[1, 1], [2, 1]]),
+        ("id,cluster\n1,1\n2,1\n3,9\n", [[1, 1], [2, 1]]),
+    ],
+)
+def test_groups_that_somebody_else_named(here, text, points):
+    (here / "z.csv").write_text(text)
+    assert read_result(here / "z.csv").plot().lines[0].get_xydata().tolist() == points
+
+
 def test_what_is_there_is_kept(cli, small, here):
     (here / "degrees.png").write_text("mine")
     assert "already exists" in cli("plot", small).error
@@ -130,8 +190,22 @@ def test_what_is_there_is_kept(cli, small, here):
         (
             "a.json",
             json.dumps({"iterations": []}),
-            "is not what penstock run writes (no 'stats')",
+            "is not what penstock run writes (no 'algorithm')",
         ),
+        ("a.json", report_text(stats=5), "a.json: is not what penstock run writes (stats is 5, "),
+        ("a.json", report_text(graph=[1]), "graph is [1], expected text"),
+        ("a.json", report_text(iterations={}), "iterations is {}, expected a list"),
+        ("a.json", report_text(iterations=[1]), "iterations: 0 is 1, expected an object"),
+        ("a.json", report_text(iterations=[{}]), "no 'step'"),
+        (
+            "a.json",
+            report_text(iterations=[{"step": 0, "change": "much"}]),
+            "iterations: 0: change is 'much', expected a number or null",
+        ),
+        ("a.json", report_text(stats={"enough": []}), "stats: enough is [], expected a number"),
+        ("a.json", report_text(stats={"trace": 3}), "stats: trace is 3, expected text or null"),
+        ("a.csv", "id,cluster,role\n1,1,core\n", "column role is of type string, expected numb"),
+        ("a.csv", "id,degree\n1,many\n", "column degree is of type string, expected numbers"),
         ("a.json", json.dumps({"traceEvents": [3]}), "a.json: is not a trace"),
     ],
 )

@@ -74,7 +74,7 @@ def chosen_kind(result: Result, kind: str | None) -> str:
 def _hint(result: Result, kind: str | None = None) -> str:
     if kind == "timeline":
         return "; run with trace=FILE (--trace) to have one"
-    return "" if len(result) else " (no values are here; those of a run are in the file of --out)"
+    return "" if len(result) else " (the values of a run are in the file of --out)"
 
 
 def _is_degree_table(result: Result) -> bool:
