@@ -155,9 +155,10 @@ def test_the_mean_of_lengths_without_weights_streams(way, tmp_path):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_mean_of_lengths_by_negative_weights(way, tmp_path):
+@pytest.mark.parametrize("weight", [-2.0, float("inf")])
+def test_the_mean_of_lengths_by_negative_and_infinite_weights(way, weight, tmp_path):
     graph = nx.DiGraph()
-    graph.add_weighted_edges_from([(0, 1, 5), (1, 2, -2), (2, 0, 3)])
+    graph.add_weighted_edges_from([(0, 1, 5.0), (1, 2, weight), (2, 0, 3.0)])
     given = backend_graph(graph, way, tmp_path)
     right = outcome(nx.average_shortest_path_length, graph, "weight", "dijkstra")
     assert outcome(ours.average_shortest_path_length, given, "weight", "dijkstra") == right

@@ -57,7 +57,8 @@ FUNCTIONS: dict[str, tuple[str, str]] = {
     "radius": ("distances", "Loads the lists. As diameter."),
     "ego_graph": (
         "ego",
-        "Streams. By weight, and with directions left out, it makes a graph of NetworkX.",
+        "Streams. By negative weights, loads the lists; by weight and with directions left out, "
+        "makes a graph of NetworkX.",
     ),
     "is_empty": ("functions", "Streams."),
     "number_of_selfloops": ("functions", "Streams."),
@@ -66,17 +67,20 @@ FUNCTIONS: dict[str, tuple[str, str]] = {
     "number_of_isolates": ("isolate", "Streams."),
     "pagerank": (
         "link_analysis",
-        "Streams. From a start that is given, or with numbers below 0, loads the lists.",
+        "Streams. From a start that is given, or with numbers (weights, too) below 0, loads the "
+        "lists.",
     ),
     "average_shortest_path_length": (
         "paths_generic",
-        "Streams. By weights of NetworkX, or negative ones, loads the lists.",
+        "Streams. By weights of NetworkX, negative or infinite ones, or another method than "
+        "Dijkstra's, loads the lists.",
     ),
     "has_path": ("paths_generic", "Streams."),
     "shortest_path": ("paths_generic", "Loads the lists."),
     "shortest_path_length": (
         "paths_generic",
-        "Streams. To a target alone, between all pairs, or by negative weights, loads the lists.",
+        "Streams. To a target alone, between all pairs, by negative weights, or by Bellman and "
+        "Ford's method, loads the lists.",
     ),
     "all_pairs_bellman_ford_path": ("paths_negative", "Loads the lists."),
     "all_pairs_bellman_ford_path_length": ("paths_negative", "Loads the lists."),
@@ -99,14 +103,23 @@ FUNCTIONS: dict[str, tuple[str, str]] = {
     "all_pairs_dijkstra_path_length": ("paths_weighted", "Loads the lists."),
     "bidirectional_dijkstra": ("paths_weighted", "Loads the lists."),
     "dijkstra_path": ("paths_weighted", "Loads the lists."),
-    "dijkstra_path_length": ("paths_weighted", "Streams."),
+    "dijkstra_path_length": (
+        "paths_weighted",
+        "Streams. By negative weights, loads the lists.",
+    ),
     "dijkstra_predecessor_and_distance": ("paths_weighted", "Loads the lists."),
     "multi_source_dijkstra": ("paths_weighted", "Loads the lists."),
     "multi_source_dijkstra_path": ("paths_weighted", "Loads the lists."),
-    "multi_source_dijkstra_path_length": ("paths_weighted", "Streams."),
+    "multi_source_dijkstra_path_length": (
+        "paths_weighted",
+        "Streams. By negative weights, loads the lists.",
+    ),
     "single_source_dijkstra": ("paths_weighted", "Loads the lists."),
     "single_source_dijkstra_path": ("paths_weighted", "Loads the lists."),
-    "single_source_dijkstra_path_length": ("paths_weighted", "Streams."),
+    "single_source_dijkstra_path_length": (
+        "paths_weighted",
+        "Streams. By negative weights, loads the lists.",
+    ),
     "maximum_spanning_edges": ("spanning", "Streams. The forest itself comes to memory."),
     "maximum_spanning_tree": ("spanning", "Streams. The forest itself comes to memory."),
     "minimum_spanning_edges": ("spanning", "Streams. The forest itself comes to memory."),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from math import inf
 from typing import Any, NamedTuple
 
@@ -11,7 +10,6 @@ import networkx as nx
 import numpy as np
 
 from penstock.algorithms.closeness import closeness
-from penstock.errors import InputError
 from penstock.interfaces.nx import paths_negative, paths_unweighted, paths_weighted
 from penstock.interfaces.nx.backend import asks
 from penstock.interfaces.nx.components import is_connected, is_strongly_connected
@@ -111,15 +109,22 @@ def _sum_of_lengths(G: NetworkXGraph, weight: Weight, method: str) -> Any:
     if method == "unweighted" or (method == "dijkstra" and G.if_there(weight) is None):
         return int(np.rint(_streamed_sums(G.to_penstock(), weight=False)).sum())
     if method == "dijkstra":
-        if isinstance(G, StoredGraph):
-            with suppress(InputError):  # weights below 0 are for the lists
-                return float(_streamed_sums(G.to_penstock(weight), weight=True).sum())
+        if isinstance(G, StoredGraph) and _is_plain(graph := G.to_penstock(weight)):
+            return float(_streamed_sums(graph, weight=True).sum())
         return paths_weighted.sum_of_lengths(G, weight)
     pairs = [lengths for _, lengths in paths_negative.all_pairs_bellman_ford_path_length(G, weight)]
     # Bellman and Ford do not reach what is infinitely far, for Floyd and Warshall it is there.
     if method != "bellman-ford" and any(len(lengths) < len(G) for lengths in pairs):
         return inf
     return sum(sum(lengths.values()) for lengths in pairs)
+
+
+def _is_plain(graph: Graph) -> bool:
+    """Whether all weights are finite and 0 or more; others are for the lists. One pass."""
+    column = graph.catalog.weight
+    assert column is not None
+    parts = (columns[column] for *_, columns in graph.iter_edges())
+    return all(((weights >= 0) & (weights < inf)).all() for weights in parts)
 
 
 def _streamed_sums(graph: Graph, *, weight: bool) -> Array:
