@@ -6,11 +6,8 @@
 (3, 3)
 """
 
-from __future__ import annotations
-
+# `import networkx` imports this file, for what the backend offers: it takes next to nothing.
 from typing import TYPE_CHECKING, Any
-
-from penstock.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from penstock.algorithms.betweenness import betweenness as betweenness
@@ -62,6 +59,7 @@ if TYPE_CHECKING:
     from penstock.models.gimv import gimv as gimv
     from penstock.program import Program as Program
     from penstock.store.graph import Graph as Graph
+    from penstock.version import __version__ as __version__
 
 _ALGORITHMS = (
     "betweenness",
@@ -96,6 +94,7 @@ _ALGORITHMS = (
 )
 # Where each public name lives. They are imported when first used: `import penstock` is light.
 _HOMES = {
+    "__version__": "penstock.version",
     **{name: f"penstock.algorithms.{name}" for name in _ALGORITHMS},
     "build": "penstock.interfaces.api",
     "edge_vertex": "penstock.models.edge_vertex",

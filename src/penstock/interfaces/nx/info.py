@@ -1,7 +1,5 @@
 """What the backend offers. Imports nothing, as ``import networkx`` imports it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 #: How every note begins.
