@@ -20,7 +20,7 @@ from penstock.engine.estimate import estimate_run
 from penstock.engine.options import RunOptions
 from penstock.engine.recovery import Recovery
 from penstock.errors import CorruptionError, FormatError, IdError, OptionError
-from penstock.stream.order import check_table
+from penstock.store.check_index import table_problems
 
 
 def as_dict(graph):
@@ -49,7 +49,8 @@ def test_counts_and_edges(directed, on_base, monkeypatch):
     )  # fmt: skip
     for direction in view.directions:
         table = view.page_table(direction)
-        check_table(table, view.num_vertices, direction)
+        stats = view.catalog.directions[direction]
+        assert table_problems(table, stats, view.num_vertices) == []
         assert len(table) > (1 if on_base else 4)
         np.testing.assert_array_equal(view.degrees(direction), graph.degrees(direction))
         mine, right = view.catalog.directions[direction], graph.catalog.directions[direction]
@@ -66,7 +67,7 @@ def test_pages_hold_all_vertices_and_few_edges(degrees, most_edges, most_vertice
         patch.setattr(view_pages, "PAGE_EDGES", most_edges)
         patch.setattr(view_pages, "PAGE_VERTICES", most_vertices)
         found = view_pages.survey(array, None, "out")
-    check_table(found.table, len(degrees), "pages")
+    assert table_problems(found.table, found.stats, len(degrees)) == []
     assert found.table["num_vertices"].max(initial=0) <= most_vertices
     alone = found.table["num_vertices"] == 1
     assert (found.table["num_edges"][~alone] <= most_edges).all()

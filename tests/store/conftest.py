@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from store_making import random_lists, write_store
 
-from penstock.store import check
+from penstock.store import first_use
 from penstock.types import Adjacency
 
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files are checked block by block: even small ones have several, and none takes long."""
-    monkeypatch.setattr(check, "_BLOCK_BYTES", 4096)
+    monkeypatch.setattr(first_use, "_BLOCK_BYTES", 4096)
 
 
 @pytest.fixture(scope="session")

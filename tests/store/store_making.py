@@ -104,7 +104,7 @@ def write_store(
     catalog = Catalog(
         tag=TAG, num_vertices=n, num_edges=len(lists.neighbours), directed=directed,
         columns=columns, weight=weight, vertex_order="degree", neighbour_order="id",
-        rules={"duplicates": "last"}, ids=IdSpec("int", 0, "ids.npy"),
+        rules={"duplicates": "last", "self_loops": "keep"}, ids=IdSpec("int", 0, "ids.npy"),
         order_file="vid_of_rank.npy", layout=layout, page_bytes=page_bytes, bands=spec.bands,
         p=spec.p, q=spec.q, num_stripes=1 + len(stripes), directions={},
     )  # fmt: skip

@@ -212,12 +212,12 @@ def set_row(field: str, value: int, row: int = 1):
 
 
 INDEX = {
-    "degrees": ("out.degrees.npy", lambda a: a.__setitem__(0, a[0] + 1), "num_edges"),
+    "degrees": ("out.degrees.npy", lambda a: a.__setitem__(0, a[0] + 1), "its pages have"),
     "two degrees": ("out.degrees.npy", swap_first_two, "out.degrees.npy says"),
     "length": ("out.degrees.npy", lambda a: a[:-1], "expected uint32 (150,)"),
     "type": ("out.degrees.npy", lambda a: a.astype(np.int64), "expected uint32"),
-    "order twice": ("vid_of_rank.npy", lambda a: a.__setitem__(3, a[0]), "entry 3 is"),
-    "order too large": ("vid_of_rank.npy", lambda a: a.__setitem__(3, 150), "entry 3 is 150"),
+    "order twice": ("vid_of_rank.npy", lambda a: a.__setitem__(3, a[0]), "every vertex once"),
+    "order too large": ("vid_of_rank.npy", lambda a: a.__setitem__(3, 150), "has the number 150"),
     "ids": ("ids.npy", swap_first_two, "not ascending"),
     "equal ids": ("ids.npy", lambda a: a.__setitem__(1, a[0]), "not ascending"),
     "negative id": ("ids.npy", lambda a: a.__setitem__(0, -1), "not ascending"),
@@ -251,7 +251,7 @@ def test_runs_that_are_sealed_but_wrong(store):
     change_index(folder, "out.pages.npy", set_row("run", 1))
     assert problems(folder) == []
     change_index(folder, "out.degrees.npy", swap_first_two)
-    assert any("vertex 0 has 5,000 neighbours in its large pages" in e for e in problems(folder))
+    assert any("gives the vertices of page 0 0 neighbours" in e for e in problems(folder))
 
 
 def test_string_ids_that_are_sealed_but_wrong(tmp_path):

@@ -126,7 +126,9 @@ def test_heads_are_the_first_edges(graphs: dict[str, Graph], kind: str, k: int) 
         sums = head_sums(np.asarray(graph.degrees("out")))
         assert len(heads.neighbours) == sums[min(k, len(sums) - 1)]
         assert sums[-1] == lengths.sum()
-        arrays = (heads.offsets, heads.neighbours, tier.rest, tier.fronts, tier.places)
+        arrays = (
+            heads.offsets, heads.neighbours, tier.rest, tier.fronts, tier.places, tier.block_sums,
+        )  # fmt: skip
         fixed, more = tier_bytes(graph, "out", np.asarray(graph.degrees("out")))
         assert sum(array.nbytes for array in arrays) <= fixed + more[min(k, len(more) - 1)]
 
@@ -245,7 +247,7 @@ def test_a_file_changed_after_loading(tmp_path: Path) -> None:
     file = tmp_path / "g" / "stripe.0" / "out.pages"
     with Tiered(graph, 1) as opened:
         file.write_bytes(b"\xff" * file.stat().st_size)
-        with pytest.raises(CorruptionError, match=r"a list has vertex 65,?535"):
+        with pytest.raises(CorruptionError, match="its lists are not what they were"):
             opened.visit(range(500, 600))
 
 

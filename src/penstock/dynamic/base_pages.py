@@ -11,6 +11,7 @@ import numpy as np
 from penstock.dynamic.base_kernels import columns_begin
 from penstock.errors import CorruptionError
 from penstock.store.check_pages import list_step
+from penstock.store.first_use import damaged
 from penstock.store.graph import Graph, MemoryPages
 from penstock.store.layout import DECODE_ROOM, Column
 from penstock.store.page import LARGE, PageHeader, check_page
@@ -48,6 +49,7 @@ class BasePages:
         self._source = graph.pages(direction)
         self._layout = graph.layout(direction)
         self._tag = graph.catalog.tag
+        self._lists = graph.list_check(direction)
         self._checked = np.zeros(self._source.num_pages, np.bool_)
         self._maps: list[U8] = [] if isinstance(self._source, MemoryPages) else self._mapped()
         table = graph.page_table(direction)
@@ -98,7 +100,7 @@ class BasePages:
         if not self._checked[page_id]:
             header = self._header(page, page_id)
             part, _ = self._layout.audit(page, header)
-            self._check_ids(part.neighbours, page_id)
+            self._check_lists(header, part, page_id)
             self._checked[page_id] = True
         return page
 
@@ -130,16 +132,18 @@ class BasePages:
             )
         return header
 
-    def _check_ids(self, neighbours: U32, page_id: int) -> None:
-        if len(neighbours):
-            self.check_largest(int(neighbours.max()), page_id)
+    def _check_lists(self, header: PageHeader, part: Adjacency, page_id: int) -> None:
+        if self._lists is not None:
+            self._lists.check_part(header, part, self._source.where(page_id))
 
     def check_largest(self, largest: int, page_id: int) -> None:
-        """Raise if a list has a number that is no vertex."""
+        """Raise if a list that was copied has a number that is no vertex. Files are mapped: bytes
+        that were checked may be read from the disk again.
+        """
         if largest >= self._graph.num_vertices:
-            raise CorruptionError(
-                f"{self._source.where(page_id)}: a list has vertex {largest}, but there are "
-                f"{self._graph.num_vertices:,}: restore or rebuild the graph"
+            raise damaged(
+                self._source.where(page_id),
+                f"a list has vertex {largest:,}, there are {self._graph.num_vertices:,}",
             )
 
     def decoded(self, page_id: int) -> Decoded:
@@ -172,8 +176,9 @@ class BasePages:
         """A page read from its file, checked and decoded, whatever was read before."""
         page: U8 = np.empty(self._source.page_bytes, np.uint8)
         self._source.read_page(page_id, page)
-        part = self._layout.decode(page, self._header(page, page_id))
-        self._check_ids(part.neighbours, page_id)
+        header = self._header(page, page_id)
+        part = self._layout.decode(page, header)
+        self._check_lists(header, part, page_id)
         return part
 
 

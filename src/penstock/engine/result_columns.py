@@ -180,11 +180,8 @@ def ids_of(graph: Graph) -> Ids:
     spec = graph.catalog.ids
     if spec.kind == "range":
         return RangeIds(spec.first, graph.num_vertices)
-    if spec.kind == "string" and graph.path is not None and spec.file is not None:
-        import pyarrow as pa
-
-        with pa.memory_map(str(graph.path / spec.file)) as file, pa.ipc.open_file(file) as reader:
-            return StringIds(reader.read_all().column(0))
+    if spec.kind == "string" and graph.files is not None:
+        return StringIds(graph.string_ids())
     return ArrayIds(graph.ids)
 
 

@@ -212,12 +212,8 @@ def _strings(graph: Graph) -> pa.Array:
     """The user's ids, ascending, without making a Python object of each."""
     import pyarrow as pa
 
-    name = graph.catalog.ids.file
-    if graph.path is None or name is None:
-        return pa.array(graph.ids, pa.large_string())
-    with pa.memory_map(str(graph.path / name)) as file, pa.ipc.open_file(file) as reader:
-        chunks = reader.read_all().column(0).chunks
-        return pa.concat_arrays(chunks or [pa.array([], pa.large_string())])
+    chunks = graph.string_ids().chunks
+    return pa.concat_arrays(chunks or [pa.array([], pa.large_string())])
 
 
 def _check_plain(strings: pa.Array) -> None:

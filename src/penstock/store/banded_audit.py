@@ -59,7 +59,8 @@ def _audit_counts(page, marks, at, vertices, width, band, num_bands):  # type: i
 
 
 @kernel
-def _audit(page, small, vertices, edges, bands, column_sizes):  # type: ignore[no-untyped-def]
+def _audit_front(page, small, vertices, bands):  # type: ignore[no-untyped-def]
+    """Check entries, marks and counts; returns where the ids begin, or a complaint."""
     num_bands = len(bands)
     at = HEADER_BYTES + _ENTRY_BYTES * num_bands
     for b in range(num_bands):
@@ -77,7 +78,13 @@ def _audit(page, small, vertices, edges, bands, column_sizes):  # type: ignore[n
             if wrong < 0:
                 return wrong
             at = _after(page, at, vertices * width)
-    for b in range(num_bands):
+    return at
+
+
+@kernel
+def _audit(page, small, vertices, edges, bands, column_sizes):  # type: ignore[no-untyped-def]
+    at = _audit_front(page, small, vertices, bands)
+    for b in range(len(bands)):
         if at < 0:
             return at
         total = np.int64(load32(page, HEADER_BYTES + _ENTRY_BYTES * b))
@@ -94,6 +101,14 @@ def _audit(page, small, vertices, edges, bands, column_sizes):  # type: ignore[n
             return at
         at = _after(page, at, edges * column_sizes[c])
     return at
+
+
+def audit_front(page: U8, header: PageHeader, bands: I64) -> None:
+    """Raise if the front of a page that has been decoded does not say where each list is."""
+    small = header.kind != LARGE
+    end: int = _audit_front(page, small, header.num_vertices, bands)
+    if end < 0:
+        raise CorruptionError(f"page {header.page_id}: {_MEANINGS[end]}")
 
 
 def audit_body(page: U8, header: PageHeader, bands: I64, column_sizes: I64) -> int:

@@ -5,8 +5,9 @@ are. With the fronts of all pages in memory, the ids of some lists can be read f
 :func:`plan_batch` says which blocks of the disk those are, :func:`read_requests` reads them, and
 :func:`gather_batch` puts the lists together.
 
-Fronts are slices of pages that were decoded once, and so are known to be consistent; the ids are
-compared with the number of vertices each time, because kernels use them as places in memory.
+Fronts are slices of pages that were decoded and checked once. Every block has a checksum that was
+computed then (:func:`sum_blocks`), because single blocks have none on the disk; blocks that are
+read are compared with it (:func:`check_requests`).
 """
 
 from __future__ import annotations
@@ -264,10 +265,49 @@ def read_requests(files, page_bytes, address, requests, count):  # type: ignore[
     return -1
 
 
+@inlined
+def _sum_block(words, at):  # type: ignore[no-untyped-def]
+    """A checksum of a block that begins at this word: polynomials modulo 2**64 with an odd base, so
+    that a change of one word always changes it.
+    """
+    base = np.uint64(0x9E3779B97F4A7C15)
+    a, b, c, d = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    k = np.uint64(at)
+    end = k + np.uint64(BLOCK_BYTES // 8)
+    while k < end:
+        a = a * base + words[k]
+        b = b * base + words[k + np.uint64(1)]
+        c = c * base + words[k + np.uint64(2)]
+        d = d * base + words[k + np.uint64(3)]
+        k += np.uint64(4)
+    return ((a * base + b) * base + c) * base + d
+
+
+@kernel
+def sum_blocks(words, sums):  # type: ignore[no-untyped-def]
+    """The checksums of the blocks of a page, given as numbers of 8 bytes."""
+    for block in range(len(sums)):
+        sums[block] = _sum_block(words, block * (BLOCK_BYTES // 8))
+
+
+@kernel
+def check_requests(words, requests, count, page_bytes, sums):  # type: ignore[no-untyped-def]
+    """The first request that read a block whose checksum in ``sums`` is another, or -1. ``words``:
+    the arena as numbers of 8 bytes.
+    """
+    for k in range(count):
+        page, begin, end, at = requests[k, 0], requests[k, 1], requests[k, 2], requests[k, 3]
+        first = (page * page_bytes + begin) // BLOCK_BYTES
+        for block in range((end - begin) // BLOCK_BYTES):
+            if _sum_block(words, (at + block * BLOCK_BYTES) >> 3) != sums[first + block]:
+                return k
+    return -1
+
+
 @kernel
 def gather_batch(arena, lists, requests, segments, bands, offsets, neighbours):  # type: ignore[no-untyped-def]
-    """Put lists together from what was read; returns the largest id. ``neighbours`` needs room for
-    eight more than there are.
+    """Put lists together from what was read. ``neighbours`` needs room for eight more than there
+    are.
     """
     e = np.uint64(0)
     for i in range(lists):
@@ -289,10 +329,6 @@ def gather_batch(arena, lists, requests, segments, bands, offsets, neighbours): 
                 k += np.uint64(_AT_ONCE)
             e += size
     offsets[lists] = e
-    largest = np.uint32(0)
-    for k in range(e):
-        largest = max(largest, neighbours[k])
-    return largest
 
 
 @inlined

@@ -23,6 +23,10 @@ MAGIC = "penstock graph"
 READ_VERSION = 1
 WRITE_VERSION = 1
 FILE_NAME = "graph.json"
+VERTEX_ORDERS = ("degree", "none", "given")
+NEIGHBOUR_ORDERS = ("id", "degree", "input")
+DUPLICATE_RULES = ("keep", "first", "last", "min", "max", "sum")
+LOOP_RULES = ("keep", "drop")
 MIN_PAGE_BYTES = 4096
 MAX_PAGE_BYTES = 2 << 30
 
@@ -254,11 +258,23 @@ def _check_values(catalog: Catalog) -> None:
         f"ids of kind {ids.kind!r} are not known": ids.kind in ("range", "int", "string"),
         "the ids have no file": (ids.kind == "range") == (ids.file is None),
         "an index file is not listed": set(catalog.index_files()) <= set(catalog.files),
+        f"vertex_order {catalog.vertex_order!r} is not known": (
+            catalog.vertex_order in VERTEX_ORDERS
+        ),
+        f"neighbour_order {catalog.neighbour_order!r} is not known": (
+            catalog.neighbour_order in NEIGHBOUR_ORDERS
+        ),
         "rules are no object": isinstance(catalog.rules, dict),
     }
     for what, holds in rules.items():
         if not holds:
             raise ValueError(what)
+    for name, known in (("duplicates", DUPLICATE_RULES), ("self_loops", LOOP_RULES)):
+        if catalog.rules.get(name) not in known:
+            raise ValueError(
+                f"rules.{name} is {catalog.rules.get(name)!r}, expected {', '.join(known)}"
+            )
+        check_whole(f"rules.{name}_dropped", catalog.rules.get(f"{name}_dropped", 0), 0)
 
 
 def check_whole(name: str, value: object, low: int, high: int = (1 << 63) - 1) -> None:

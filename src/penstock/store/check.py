@@ -17,7 +17,6 @@ from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
-import xxhash
 
 from penstock.config import thread_count
 from penstock.errors import PenstockError
@@ -29,20 +28,20 @@ from penstock.store.check_index import (
     degree_problems,
     id_problems,
     order_problems,
-    run_problems,
     string_problems,
     table_problems,
 )
 from penstock.store.check_pages import PageChecker, PageFacts
 from penstock.store.direct import open_direct, page_buffer, read_at
+from penstock.store.first_use import file_problem
 from penstock.store.folder import stripe_name
-from penstock.store.graph import check_stripe, load_index
+from penstock.store.graph import check_stripe
+from penstock.store.index_files import load_index
 from penstock.store.layout import PAGE_TABLE_DTYPE
 from penstock.types import U8, VID, Array, Direction
 
 #: Problems that are listed; further ones are counted.
 MAX_PROBLEMS = 100
-_BLOCK_BYTES = 4 << 20
 #: Freed memory that is kept: the arrays of a page are taken and freed thousands of times.
 _KEPT_BYTES = 64 << 20
 
@@ -170,7 +169,7 @@ class _Check:
 
         def digest(item: tuple[str, FileRecord]) -> tuple[str, str | None, int]:
             name, record = item
-            return name, *_file_problem(self._folder / name, record)
+            return name, *file_problem(self._folder / name, record, direct=True)
 
         for name, what, size in ordered_map(digest, catalog.files.items(), self._threads):
             self.bytes += size
@@ -198,19 +197,18 @@ class _Check:
     def _ids(self, catalog: Catalog) -> None:
         self._progress.start("checking ids", catalog.num_vertices, "vertices")
         name, length = catalog.ids.file, catalog.num_vertices
-        found: str | None = None
+        found: list[str] = []
         if catalog.ids.kind == "string" and name is not None and name in self._good:
             found = string_problems(self._folder / name, length)
         elif catalog.ids.kind == "int" and name is not None:
             ids = self._load(name, length, np.dtype("<i8"), np.dtype("<u8"))
-            found = None if ids is None else id_problems(ids)
-        if found is not None:
-            self._found(self._folder / str(name), found)
+            found = [] if ids is None else id_problems(ids)
+        for what in found:
+            self._found(self._folder / str(name), what)
         if catalog.order_file is not None:
             order = self._load(catalog.order_file, length, VID)
-            found = None if order is None else order_problems(order)
-            if found is not None:
-                self._found(self._folder / catalog.order_file, found)
+            for what in [] if order is None else order_problems(order):
+                self._found(self._folder / catalog.order_file, what)
         self._progress.advance(length)
 
     # Pages
@@ -229,11 +227,8 @@ class _Check:
         degrees_path = self._folder / f"{direction}.degrees.npy"
         degrees = self._load(degrees_path.name, catalog.num_vertices, VID)
         if degrees is not None:
-            for what in degree_problems(degrees, stats, self._threads):
+            for what in degree_problems(degrees, table, stats):
                 self._found(degrees_path, what)
-            if table is not None:
-                for what in run_problems(table, degrees):
-                    self._found(degrees_path, what)
         checker = PageChecker(catalog, direction, table, degrees)
         totals = _Totals()
         with ExitStack() as stack:
@@ -322,29 +317,6 @@ def _page_ids(files: list[tuple[Path, int, int]]) -> Iterator[int]:
     for page_id in range(stripes * max(pages for _, _, pages in files)):
         if page_id // stripes < files[page_id % stripes][2]:
             yield page_id
-
-
-def _file_problem(path: Path, record: FileRecord) -> tuple[str | None, int]:
-    """What is wrong with the bytes of a file, and how many there are."""
-    digest = xxhash.xxh3_64()
-    size = 0
-    try:
-        with ExitStack() as stack:
-            fd = open_direct(path, _BLOCK_BYTES)
-            stack.callback(os.close, fd)
-            buffer = page_buffer(_BLOCK_BYTES)
-            while got := read_at(fd, size, buffer):
-                digest.update(buffer[:got].data)
-                size += got
-                if got < _BLOCK_BYTES:
-                    break
-    except OSError as error:
-        return f"cannot be read ({error.strerror})", size
-    if size != record.bytes:
-        return f"is {size:,} bytes, expected {record.bytes:,}", size
-    if digest.hexdigest() != record.xxh3:
-        return f"checksum is {digest.hexdigest()}, expected {record.xxh3}", size
-    return None, size
 
 
 def _count_problems(catalog: Catalog, totals: dict[Direction, _Totals]) -> Iterator[str]:

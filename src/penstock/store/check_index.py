@@ -1,49 +1,73 @@
-"""What can be wrong with the index files of a graph, apart from their bytes."""
+"""What can be wrong with the index files of a graph, apart from their bytes.
+
+Runs make these checks before they use a file for the first time, ``penstock verify`` makes them
+always. Each reads its array once, in parts.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 
-from penstock.jit import kernel
-from penstock.parallel import ordered_map
+from penstock.jit import inlined, kernel
 from penstock.store.catalog import DirectionStats
+from penstock.store.layout import MAX_PAGE_VERTICES
+from penstock.store.mapped import iter_parts, read_range
 from penstock.store.page import LARGE, SMALL
 from penstock.types import I64, U32, U64, Array
 
-_CHUNK = 1 << 20
+#: Interleaved counters: successive increments of one counter would wait for each other.
+_LANES = 4
+
+
+@inlined
+def _mix(x):  # type: ignore[no-untyped-def]
+    """The finaliser of SplitMix64: every bit of the input moves every bit of the output."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
 
 
 @kernel
-def _mark(bits, values, limit):  # type: ignore[no-untyped-def]
-    """Set a bit for each value; returns the first that is too large or set already, or -1."""
+def _compare_sets(values, begin, salt):  # type: ignore[no-untyped-def]
+    """The sum of a hash of every value, minus that of ``begin``, ``begin + 1``, ...; and the
+    largest value.
+    """
+    total = np.uint64(0)
+    largest = np.uint32(0)
     for i in range(len(values)):
-        value = np.int64(values[i])
-        if value >= limit:
-            return i
-        bit = np.uint64(1) << np.uint64(value & 63)
-        if bits[value >> 6] & bit:
-            return i
-        bits[value >> 6] |= bit
-    return -1
+        largest = max(largest, values[i])
+        total += _mix(np.uint64(values[i]) ^ salt) - _mix(np.uint64(begin + i) ^ salt)
+    return total, largest
 
 
 @kernel
-def _count_degrees(degrees, histogram):  # type: ignore[no-untyped-def]
-    """Add to the numbers of degrees 0, 1, 2 to 3, 4 to 7, ...; returns sum and largest."""
-    total = np.int64(0)
-    largest = np.int64(0)
+def _count_degrees(degrees, bit_lengths, histograms):  # type: ignore[no-untyped-def]
+    """Add to the numbers of degrees 0, 1, 2 to 3, 4 to 7, ...; returns the largest."""
+    largest = np.uint32(0)
     for i in range(len(degrees)):
-        degree = np.int64(degrees[i])
-        total += degree
+        degree = degrees[i]
         largest = max(largest, degree)
         bits = 0
-        while degree > 0:
-            bits += 1
-            degree >>= 1
-        histogram[bits] += 1
-    return total, largest
+        while degree >= 256:
+            bits += 8
+            degree >>= 8
+        histograms[i & (_LANES - 1), bits + bit_lengths[degree]] += 1
+    return largest
+
+
+@kernel
+def _add_groups(degrees, begin, ends, group, sums):  # type: ignore[no-untyped-def]
+    """Add degrees to the sum of the group that their vertex is in; ``ends``: the first vertex after
+    each group. Returns the group of the last vertex.
+    """
+    for i in range(len(degrees)):
+        while begin + i >= ends[group]:
+            group += 1
+        sums[group] += np.int64(degrees[i])
+    return group
 
 
 def table_problems(table: Array, stats: DirectionStats, num_vertices: int) -> list[str]:
@@ -65,6 +89,7 @@ def table_problems(table: Array, stats: DirectionStats, num_vertices: int) -> li
         "a small page in a run": large | (run == 0),
         "a large page needs one vertex and an edge": ~large | ((vertices == 1) & (edges > 0)),
         "a page without vertices": vertices > 0,
+        f"a page of more than {MAX_PAGE_VERTICES:,} vertices": vertices <= MAX_PAGE_VERTICES,
         "its run does not go on from the row before": goes_on,
         "its vertices do not go on from the row before": vid == after,
         "its edges do not go on from the row before": edge == np.cumsum(edges) - edges,
@@ -87,72 +112,66 @@ def table_problems(table: Array, stats: DirectionStats, num_vertices: int) -> li
     return found
 
 
-def run_problems(table: Array, degrees: U32) -> list[str]:
-    """Whether the vertices that have pages of their own have their degrees in them."""
-    first = np.flatnonzero((table["kind"] == LARGE) & (table["run"] == 0))
-    if not len(first):
-        return []
-    edges = table["num_edges"].astype(np.int64)
-    edges[table["kind"] != LARGE] = 0
-    sums = np.add.reduceat(edges, first)
-    vertices = table["first_vid"][first].astype(np.int64)
-    wrong = np.flatnonzero(sums != degrees[vertices])
-    return [
-        f"vertex {vertices[i]:,} has {sums[i]:,} neighbours in its large pages, but degree "
-        f"{degrees[vertices[i]]:,}"
-        for i in wrong
-    ]
-
-
-def degree_problems(degrees: U32, stats: DirectionStats, threads: int) -> list[str]:
-    """Whether the degrees are what the statistics say."""
-
-    def count(at: int) -> tuple[I64, int, int]:
-        histogram: I64 = np.zeros(34, np.int64)
-        return histogram, *_count_degrees(np.array(degrees[at : at + _CHUNK]), histogram)
-
-    histogram: I64 = np.zeros(34, np.int64)
-    total = largest = 0
-    for part, part_total, part_largest in ordered_map(
-        count, range(0, len(degrees), _CHUNK), threads
-    ):
-        histogram += part
-        total += part_total
-        largest = max(largest, part_largest)
-    counts = tuple(int(x) for x in histogram[: largest.bit_length() + 1])
-    return [
+def degree_problems(degrees: U32, table: Array | None, stats: DirectionStats) -> list[str]:
+    """Whether the degrees are what the statistics say, and add up to the edges of each page (or run
+    of large pages) of a page table that has no problems.
+    """
+    bit_lengths = np.array([value.bit_length() for value in range(256)], np.int64)
+    histograms: I64 = np.zeros((_LANES, 34), np.int64)
+    starts = np.flatnonzero(table["run"] == 0) if table is not None else np.empty(0, np.int64)
+    sums: I64 = np.zeros(len(starts), np.int64)
+    ends: I64 = np.empty(0, np.int64)
+    if table is not None:
+        ends = np.append(table["first_vid"][starts[1:]].astype(np.int64), len(degrees))
+    largest = group = 0
+    for begin, part in iter_parts(degrees):
+        largest = max(largest, int(_count_degrees(part, bit_lengths, histograms)))
+        if table is not None:
+            group = _add_groups(part, begin, ends, group, sums)
+    counts = tuple(histograms.sum(axis=0)[: largest.bit_length() + 1].tolist())
+    found = [
         f"gives {what} {got}, the catalog {expected}"
         for what, expected, got in (
-            ("num_edges", stats.num_edges, total),
             ("max_degree", stats.max_degree, largest),
             ("empty_vertices", stats.empty_vertices, counts[0]),
             ("degree_histogram", stats.degree_histogram, counts),
         )
         if expected != got
     ]
+    if table is not None and len(table):
+        edges = np.add.reduceat(table["num_edges"].astype(np.int64), starts)
+        found += [
+            f"gives the vertices of page {starts[i]:,} {sums[i]:,} neighbours, "
+            f"its pages have {edges[i]:,}"
+            for i in np.flatnonzero(sums != edges)[:10]
+        ]
+    return found
 
 
-def order_problems(order: U32) -> str | None:
-    """Whether an array holds every number from 0 up once."""
-    bits: U64 = np.zeros(len(order) // 64 + 1, np.uint64)
-    for at in range(0, len(order), _CHUNK):
-        part = np.array(order[at : at + _CHUNK])
-        wrong = _mark(bits, part, len(order))
-        if wrong >= 0:
-            return f"entry {at + wrong:,} is {part[wrong]:,}, which is too large or there twice"
-    return None
+def order_problems(order: U32) -> list[str]:
+    """Whether an array holds every number from 0 up once. Compares sums of hashes with a secret
+    salt, so that no file can be made to pass.
+    """
+    salt = np.uint64(int.from_bytes(os.urandom(8), "little"))
+    total: U64 = np.zeros(1, np.uint64)
+    for begin, part in iter_parts(order):
+        difference, largest = _compare_sets(part, begin, salt)
+        if largest >= len(order):
+            return [f"has the number {largest:,}, there are {len(order):,} vertices"]
+        total += np.uint64(difference)
+    return ["does not have every vertex once"] if total[0] else []
 
 
-def id_problems(ids: Array) -> str | None:
+def id_problems(ids: Array) -> list[str]:
     """Whether ids are ascending without repeats, and not negative."""
-    for at in range(0, len(ids), _CHUNK):
-        part = np.array(ids[max(0, at - 1) : at + _CHUNK])
-        if part[0] < 0 or not (part[1:] > part[:-1]).all():
-            return f"the ids are not ascending, near entry {at:,}"
-    return None
+    for begin, part in iter_parts(ids):
+        before = read_range(ids, begin - 1, begin) if begin else part[:0]
+        if part[0] < 0 or not (part[1:] > part[:-1]).all() or not (before < part[:1]).all():
+            return [f"the ids are not ascending, near entry {begin:,}"]
+    return []
 
 
-def string_problems(path: Path, num_vertices: int) -> str | None:
+def string_problems(path: Path, num_vertices: int) -> list[str]:
     """Whether a file of string ids is what it should be, and ascending without repeats."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -162,7 +181,7 @@ def string_problems(path: Path, num_vertices: int) -> str | None:
     try:
         with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
             if reader.schema != pa.schema([("id", pa.large_string())]):
-                return "is not one column `id` of large strings"
+                return ["is not one column `id` of large strings"]
             for k in range(reader.num_record_batches):
                 batch = reader.get_batch(k)
                 batch.validate(full=True)
@@ -171,9 +190,9 @@ def string_problems(path: Path, num_vertices: int) -> str | None:
                 first = names[0].as_py() if len(names) else None
                 in_order = last is None or first is None or last < first
                 if names.null_count or not in_order or not pc.all(ascending, min_count=0).as_py():
-                    return f"the ids are not ascending, near entry {count:,}"
+                    return [f"the ids are not ascending, near entry {count:,}"]
                 count += len(names)
                 last = names[-1].as_py() if len(names) else last
     except (OSError, pa.ArrowException) as error:
-        return f"cannot be read: {error}"
-    return None if count == num_vertices else f"has {count:,} ids, expected {num_vertices:,}"
+        return [f"cannot be read: {error}"]
+    return [] if count == num_vertices else [f"has {count:,} ids, expected {num_vertices:,}"]

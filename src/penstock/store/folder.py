@@ -149,9 +149,9 @@ class GraphFolder:
 
     def copy_index(self, name: str, graph: Graph) -> None:
         """Take over an index file of another graph."""
-        if graph.path is None:
+        if graph.files is None:
             raise ValueError("the graph has no files")
-        shutil.copyfile(graph.path / name, self.index_file(name))
+        shutil.copyfile(graph.files.checked(name), self.index_file(name))
 
     def scratch_in(self, folder: Path) -> Path:
         """A folder for temporary files somewhere else; it goes when this one does."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,11 +16,17 @@ from penstock.parallel import ordered_map
 from penstock.store.catalog import Catalog, read_catalog
 from penstock.store.direct import open_direct, read_at
 from penstock.store.folder import stripe_name
-from penstock.store.layout import PAGE_TABLE_DTYPE, Layout, make_layout
+from penstock.store.index_files import IndexFiles
+from penstock.store.layout import Layout, make_layout
 from penstock.store.outward import Outward
 from penstock.store.page import PageHeader, check_page
 from penstock.store.source import ListSource
-from penstock.types import U8, U32, VID, Adjacency, Array, Direction
+from penstock.types import U8, U32, Adjacency, Array, Direction
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from penstock.store.first_use import ListCheck
 
 
 class MemoryPages:
@@ -127,11 +132,14 @@ class Graph(Outward):
         pages: dict[Direction, MemoryPages | FilePages],
         load_array: Callable[[str], Any],
         path: Path | None,
+        files: IndexFiles | None = None,
     ) -> None:
         self.catalog = catalog
         self.path = path
         self._pages = pages
         self.load_array = load_array
+        #: The index files; None for a graph in memory.
+        self.files = files
         #: What layers above keep in memory as long as the graph is open, by a key of theirs.
         self.kept: dict[Any, Any] = {}
         #: The same, as long as the graph has the same ids.
@@ -173,16 +181,22 @@ class Graph(Outward):
         spec = self.catalog.ids
         if spec.kind == "range":
             return np.arange(spec.first, spec.first + self.num_vertices, dtype=np.int64)
-        assert spec.file is not None
-        if spec.kind == "string":
-            return self._index(spec.file, self.num_vertices, np.dtype(object))
-        return self._index(spec.file, self.num_vertices, np.dtype("<i8"), np.dtype("<u8"))
+        ids: Array = self.load_array(str(spec.file))
+        return ids
+
+    def string_ids(self) -> pa.ChunkedArray:
+        """Ids that are strings, ascending, as Arrow has them: mapped if they are in a file."""
+        import pyarrow as pa
+
+        if self.files is not None:
+            return self.files.strings()
+        return pa.chunked_array([pa.array(self.ids, pa.large_string())])
 
     @cached_property
     def vid_of_rank(self) -> U32 | None:
         """The vertex number of each id in ascending order; None if they are 0, 1, 2, ..."""
         name = self.catalog.order_file
-        return None if name is None else self._index(name, self.num_vertices, VID)
+        return None if name is None else self.load_array(name)
 
     def ids_by_vid(self) -> Array:
         """The user's id of each vertex number."""
@@ -234,31 +248,32 @@ class Graph(Outward):
         """One row a page; see ``PAGE_TABLE_DTYPE``."""
         stored = self.stored(direction)
         if stored not in self._page_tables:
-            pages = self.catalog.directions[stored].num_pages
-            table = np.array(self._index(f"{stored}.pages.npy", pages, PAGE_TABLE_DTYPE))
+            table = np.array(self.load_array(f"{stored}.pages.npy"))
             table.flags.writeable = False
             self._page_tables[stored] = table
         return self._page_tables[stored]
 
     def degrees(self, direction: Direction) -> U32:
         """How many neighbours each vertex has."""
-        return self._index(f"{self.stored(direction)}.degrees.npy", self.num_vertices, VID)
+        degrees: U32 = self.load_array(f"{self.stored(direction)}.degrees.npy")
+        return degrees
+
+    def list_check(self, direction: Direction) -> ListCheck | None:
+        """What the lists of a page are checked with when it is used for the first time; None for a
+        graph in memory, which this process made.
+        """
+        if self.files is None:
+            return None
+        from penstock.store.check_pages import list_step
+        from penstock.store.first_use import ListCheck
+
+        return ListCheck(self.num_vertices, list_step(self.catalog), self.degrees(direction))
 
     def layout(self, direction: Direction) -> Layout:
         """How the pages of a direction are spelled."""
         spec = self.catalog.page_spec()
         firsts = self.page_table(direction)["first_vid"].astype(np.uint32)
         return make_layout(spec, firsts)
-
-    def _index(self, name: str, length: int, *dtypes: np.dtype[Any]) -> Array:
-        """An index array, which must have this length and one of these types."""
-        array: Array = self.load_array(name)
-        if array.shape != (length,) or array.dtype not in dtypes:
-            place = name if self.path is None else self.path / name
-            raise FormatError(
-                f"{place}: is {array.dtype} {array.shape}, expected {dtypes[0]} ({length},)"
-            )
-        return array
 
     def stored(self, direction: Direction) -> Direction:
         """Which stored lists serve as those of a direction; raises if there are none."""
@@ -277,6 +292,7 @@ class Graph(Outward):
         source = self._pages[stored]
         layout = self.layout(direction)
         tag = self.catalog.tag
+        lists = self.list_check(direction)
 
         def decode(page_id: int) -> Adjacency:
             page: U8 = np.empty(source.page_bytes, np.uint8)
@@ -287,7 +303,10 @@ class Graph(Outward):
             header.check_place(
                 where, layout=layout.code, direction=stored, tag=tag, page_id=page_id
             )
-            return layout.decode(page, header)
+            part = layout.decode(page, header)
+            if lists is not None:
+                lists.check_part(header, part, where)
+            return part
 
         return ordered_map(decode, range(source.num_pages), threads)
 
@@ -318,11 +337,8 @@ def open_graph(path: str | os.PathLike[str]) -> Graph:
     for direction, stats in catalog.directions.items():
         files = [folder / stripe_name(k) / f"{direction}.pages" for k in range(catalog.num_stripes)]
         pages[direction] = FilePages(files, catalog.page_bytes, stats.num_pages)
-
-    def load_array(name: str) -> Any:
-        return load_index(folder / name)
-
-    return Graph(catalog, pages, load_array, folder)
+    index = IndexFiles(folder, catalog)
+    return Graph(catalog, pages, index.load, folder, index)
 
 
 def check_stripe(folder: Path, stripe: int, catalog: Catalog) -> None:
@@ -341,33 +357,3 @@ def check_stripe(folder: Path, stripe: int, catalog: Catalog) -> None:
             f"{path}: belongs to another graph or is damaged (it says {text[:100]!r}, expected "
             f"{expected!r})"
         )
-
-
-def load_index(path: Path) -> Array:
-    """An index file as an array; numbers are mapped into memory, not read."""
-    if path.suffix == ".arrow":
-        return _load_strings(path)
-    try:
-        array: Array = np.lib.format.open_memmap(path, mode="r")
-    except Exception as error:
-        # What NumPy raises for a damaged header is not its promise. An array without entries has
-        # no bytes that could be mapped.
-        with suppress(Exception), path.open("rb") as file:
-            array = np.lib.format.read_array(file, allow_pickle=False)
-            if array.size == 0:
-                return array
-        raise CorruptionError(f"{path}: cannot be read: {error}") from None
-    return array
-
-
-def _load_strings(path: Path) -> Array:
-    import pyarrow as pa
-
-    try:
-        with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
-            column = reader.read_all().column(0)
-            column.validate(full=True)
-    except (OSError, pa.ArrowException, IndexError) as error:
-        raise CorruptionError(f"{path}: cannot be read: {error}") from None
-    strings: Array = column.to_numpy()
-    return strings

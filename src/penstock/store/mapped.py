@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from penstock.errors import CorruptionError
 from penstock.types import Array
 
 #: Entries in a part.
@@ -21,7 +22,13 @@ def read_range(array: Array, begin: int, end: int) -> Array:
     if not isinstance(array, np.memmap) or array.filename is None:
         return array[begin:end]
     place = array.offset + begin * array.dtype.itemsize
-    return np.fromfile(array.filename, array.dtype, end - begin, offset=place)
+    found: Array = np.fromfile(array.filename, array.dtype, end - begin, offset=place)
+    if len(found) < end - begin:
+        raise CorruptionError(
+            f"{array.filename}: entries {begin:,} to {end:,} are missing; the file was cut off "
+            "after it was opened: restore or rebuild the graph"
+        )
+    return found
 
 
 def iter_parts(array: Array) -> Iterator[tuple[int, Array]]:

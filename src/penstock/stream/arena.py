@@ -9,7 +9,7 @@ import numpy as np
 from penstock.store.banded_lists import ARENA_TAIL, BLOCK_BYTES
 from penstock.store.direct import page_buffer
 from penstock.store.layout import DECODE_ROOM
-from penstock.types import I64, U8, U32
+from penstock.types import I64, U8, U32, U64
 
 #: Reads under way at once: many short ones, or a few long ones.
 DEEP_STREAMS, WIDE_STREAMS = 32, 8
@@ -39,6 +39,8 @@ class ReadStream:
 
     room: int
     arena: U8
+    #: The same as numbers of 8 bytes.
+    words: U64
     address: int
     offsets: U32
     neighbours: U32
@@ -79,5 +81,6 @@ class Arena:
             requests = self._requests[k * lists * bands :][: lists * bands]
             segments = self._segments[k * lists :][:lists]
             buffers = (offsets, neighbours, requests, segments)
-            streams.append(ReadStream(room, arena, arena.ctypes.data, *buffers))
+            words = arena.view(np.uint64)
+            streams.append(ReadStream(room, arena, words, arena.ctypes.data, *buffers))
         return streams

@@ -142,12 +142,11 @@ class PageBlocks:
         """The block of a page that was read, in the buffers of a stream."""
         header = self.reader.header(page, data, self.table[page])
         found = self._layout.decode_into(data, header, mine.offsets, mine.neighbours)
-        return Block(
-            header.first_vid,
-            mine.offsets[: header.num_vertices + 1],
-            mine.neighbours[: header.num_edges],
-            tuple(found[name] for name in self._columns),
-        )
+        offsets = mine.offsets[: header.num_vertices + 1]
+        neighbours = mine.neighbours[: header.num_edges]
+        self.reader.check_lists(page, header, offsets, neighbours)
+        columns = tuple(found[name] for name in self._columns)
+        return Block(header.first_vid, offsets, neighbours, columns)
 
 
 class FilledBlocks:

@@ -23,7 +23,7 @@ from penstock.store.page import LARGE
 from penstock.stream.block import BY_PLACE, Block
 from penstock.stream.blocks import open_blocks
 from penstock.stream.cache import PageCache
-from penstock.stream.order import check_table, pages_of, slices_of, visiting_order
+from penstock.stream.order import pages_of, slices_of, visiting_order
 from penstock.types import I64, U32, Array, Direction
 
 #: Vertices in a piece, at most: their values may have to be fetched together.
@@ -156,10 +156,6 @@ class StreamedLists:
         cache: PageCache,
     ) -> None:
         self.table = graph.page_table(direction)
-        name = f"{graph.stored(direction)}.pages.npy"
-        check_table(
-            self.table, graph.num_vertices, name if graph.path is None else str(graph.path / name)
-        )
         self._columns = column_positions(graph, columns)
         self._workers = workers
         self._metrics = metrics

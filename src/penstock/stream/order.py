@@ -7,32 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from penstock.errors import CorruptionError
 from penstock.store.page import LARGE
 from penstock.types import I64, U32, Array
-
-
-def check_table(table: Array, num_vertices: int, where: str) -> None:
-    """Raise unless the pages follow each other and hold every vertex: kernels rely on it."""
-    first, edge = table["first_vid"].astype(np.int64), table["first_edge"].astype(np.int64)
-    vertices, edges = table["num_vertices"].astype(np.int64), table["num_edges"].astype(np.int64)
-    run = table["run"].astype(np.int64)
-    goes_on = run > 0
-    # Where the next page must begin: after this one, or where it does if the list goes on there.
-    ends = np.append(0, np.where(np.append(goes_on[1:], False), first, first + vertices))
-    right = (
-        np.array_equal(np.append(first, num_vertices), ends)
-        and np.array_equal(edge, np.cumsum(edges) - edges)
-        and bool(
-            (~goes_on | ((table["kind"] == LARGE) & (run == np.append(-1, run)[:-1] + 1))).all()
-        )
-        and bool(((table["kind"] != LARGE) | (vertices == 1)).all())
-    )
-    if not right:
-        raise CorruptionError(
-            f"{where}: its pages do not follow each other; the file was changed or damaged after "
-            "it was written: restore or rebuild the graph"
-        )
 
 
 def pages_of(table: Array, vertices: U32) -> I64:

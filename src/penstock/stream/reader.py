@@ -10,14 +10,14 @@ from penstock.store.direct import page_buffer
 from penstock.store.graph import FilePages, Graph, MemoryPages
 from penstock.store.page import PageHeader, check_page
 from penstock.stream.cache import PageCache
-from penstock.types import U8, Direction
+from penstock.types import U8, U32, Direction
 
 
 class PageReader:
     """Gets pages for streams: from the cache, from memory, or past the system's cache from disk.
 
-    What a page's header says is compared with its place each time; its checksum is computed when
-    the page comes from storage for the first time.
+    What a page's header says is compared with its place each time; its checksum and its lists are
+    checked when the page comes from storage for the first time.
     """
 
     def __init__(self, graph: Graph, direction: Direction, cache: PageCache) -> None:
@@ -30,6 +30,7 @@ class PageReader:
         self._where = source.where
         self.page_bytes = source.page_bytes
         self.cache = cache
+        self._lists = graph.list_check(direction)
         self._checked = bytearray(source.num_pages)
 
     def close(self) -> None:
@@ -71,7 +72,6 @@ class PageReader:
         where = self._where(page)
         if not self._checked[page]:
             check_page(data, where)
-            self._checked[page] = 1
         header = PageHeader.read(data, where)
         header.check_place(
             where,
@@ -87,6 +87,13 @@ class PageReader:
                     f"{row[name]}; one of them was changed or damaged: restore or rebuild the graph"
                 )
         return header
+
+    def check_lists(self, page: int, header: PageHeader, offsets: U32, neighbours: U32) -> None:
+        """Check the lists of a page that was decoded, unless they have been."""
+        if not self._checked[page]:
+            if self._lists is not None:
+                self._lists.check(header, offsets, neighbours, self._where(page))
+            self._checked[page] = 1
 
     def new_buffer(self) -> U8:
         """A buffer that a page can be read into."""

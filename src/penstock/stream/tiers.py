@@ -13,12 +13,14 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from penstock.errors import CorruptionError
 from penstock.jit import kernel
 from penstock.metrics import Metrics
 from penstock.parallel import Workers
+from penstock.store.banded_audit import audit_front
 from penstock.store.banded_lists import (
+    BLOCK_BYTES,
     FRONT,
+    check_requests,
     cut_lists,
     front_bytes,
     gather_batch,
@@ -26,15 +28,18 @@ from penstock.store.banded_lists import (
     page_places,
     plan_batch,
     read_requests,
+    sum_blocks,
 )
+from penstock.store.first_use import damaged
 from penstock.store.graph import FilePages, Graph
+from penstock.store.page import PageHeader
 from penstock.stream.arena import Arena, ReadStream
 from penstock.stream.block import BY_PLACE, Block
 from penstock.stream.blocks import PageBlocks
 from penstock.stream.cache import PageCache
 from penstock.stream.lists import Dealer, Piece, StreamedLists, Work
 from penstock.stream.policy import POLICIES
-from penstock.types import I64, U8, U32, Array, Direction
+from penstock.types import I64, U8, U32, U64, Array, Direction
 
 #: A visit to more than one of so many lists goes over whole pages.
 DENSE = 8
@@ -93,6 +98,8 @@ class Tier(NamedTuple):
     #: The fronts of all pages, and what kernels need to know of each page.
     fronts: U8
     places: I64
+    #: A checksum of each block of each page.
+    block_sums: U64
 
 
 def tier_bytes(graph: Graph, direction: Direction, degrees: U32) -> tuple[int, I64]:
@@ -104,7 +111,8 @@ def tier_bytes(graph: Graph, direction: Direction, degrees: U32) -> tuple[int, I
     width = _width(int(table["num_edges"].sum(dtype=np.int64))).itemsize
     sums, ends = _heads_and_rests(degrees, MOST_HEAD)
     offsets = _offsets_end(int(ends[0]), graph.num_vertices) + 1
-    fixed = int(fronts.sum()) + 8 + 48 * len(table) + width * offsets
+    page_bytes = 48 + 8 * (graph.catalog.page_bytes // BLOCK_BYTES)
+    fixed = int(fronts.sum()) + 8 + page_bytes * len(table) + width * offsets
     return fixed, HEAD_BYTES * sums + width * (ends + 1)
 
 
@@ -200,16 +208,16 @@ class TieredLists(StreamedLists):
                 _, first, end, at = mine.requests[count - 1].tolist()
                 counters.bytes_read += at + end - first
             with metrics.timed("decode", stream):
-                largest = gather_batch(
+                wrong = check_requests(
+                    mine.words, mine.requests, count, page_bytes, tier.block_sums
+                )
+                if wrong >= 0:
+                    page = int(mine.requests[wrong, 0])
+                    raise damaged(self._reader.where(page), "its lists are not what they were")
+                gather_batch(
                     mine.arena, lists, mine.requests, mine.segments, self._bands, mine.offsets,
                     mine.neighbours,
                 )  # fmt: skip
-            if largest >= self._graph.num_vertices:
-                raise CorruptionError(
-                    f"{self._reader.where(int(mine.requests[0, 0]))}: a list has vertex "
-                    f"{largest}, but there are {self._graph.num_vertices:,}; the file was changed "
-                    "after it was opened: restore or rebuild the graph"
-                )
             offsets = mine.offsets[: lists + 1]
             block = Block(BY_PLACE, offsets, mine.neighbours[: int(offsets[-1])], ())
             chosen = vertices[begin : begin + lists]
@@ -235,12 +243,19 @@ class TieredLists(StreamedLists):
         _add_up(degrees, 0, most, ends)
         _add_up(degrees, most, NO_LIMIT, rest)
         neighbours: U32 = np.empty(int(ends[-1]), np.uint32)
+        blocks = self._reader.page_bytes // BLOCK_BYTES
+        block_sums: U64 = np.zeros(len(table) * blocks, np.uint64)
 
         def one(stream: int, page: int) -> None:
             mine = self._pages.streams[stream]
             self._reader.read(page, mine.page, self._metrics, stream)
             with self._metrics.timed("decode", stream, page):
                 block = self._pages.decode(page, mine.page, mine)
+                header = PageHeader.read(mine.page, self._reader.where(page))
+                audit_front(mine.page, header, self._bands)
+                sum_blocks(
+                    mine.page.view(np.uint64), block_sums[page * blocks : (page + 1) * blocks]
+                )
                 at, size = int(places[page, FRONT]), min(int(sizes[page]), len(mine.page))
                 fronts[at : at + size] = mine.page[:size]
                 first = int(table["first_edge"][page])
@@ -251,7 +266,8 @@ class TieredLists(StreamedLists):
 
         self._workers.run(one, np.flatnonzero(table["num_edges"] > 0).tolist())
         edges = int(ends[-1]) + int(rest[-1])
-        return Tier(Block(0, ends, neighbours, ()), most, rest, lists_end, edges, fronts, places)
+        heads = Block(0, ends, neighbours, ())
+        return Tier(heads, most, rest, lists_end, edges, fronts, places, block_sums)
 
 
 @kernel
