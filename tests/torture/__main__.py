@@ -96,9 +96,7 @@ def _seconds(asked: argparse.Namespace) -> float | None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m torture", description=__doc__)
     add = parser.add_argument
-    add(
-        "campaign", nargs="?", help="a name, all, or the path of a campaign's file; none: list them"
-    )
+    add("campaign", nargs="?", help="a name, all, or the path of a file; none: list them")
     add("--minutes", type=float, help="time for each campaign")
     add("--cases", type=int, help="cases of each campaign at most")
     add("--seed", type=int, default=0, help="which cases, and in which order")

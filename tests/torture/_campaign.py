@@ -71,7 +71,7 @@ def names() -> list[str]:
 
 
 def load(spelling: str) -> Campaign:
-    """A campaign by its name, or by the path of a file that has one. ValueError if there is none."""
+    """A campaign by its name or the path of its file; ValueError if there is none."""
     if spelling.endswith(".py"):
         module = _module_of(Path(spelling))
     elif spelling in names():

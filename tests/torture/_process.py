@@ -1,4 +1,4 @@
-"""A worker process as the runner has it: started again after a crash, a hang, or too much memory."""
+"""A worker process as the runner has it: started again after a crash or a hang."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ class Worker:
         """Run a case. StoppedError if the run is stopped before it ends."""
         if self._process is None:
             self._start()
-        assert self._process is not None and self._process.stdin is not None
+        assert self._process is not None
+        assert self._process.stdin is not None
         log_begin = self._log.stat().st_size
         try:
             self._process.stdin.write(json.dumps(case).encode() + b"\n")
@@ -99,7 +100,8 @@ class Worker:
 
     def _answer(self) -> dict[str, str] | str | None:
         """The answer; or why the process had to be ended; None if it ended by itself."""
-        assert self._process is not None and self._process.stdout is not None
+        assert self._process is not None
+        assert self._process.stdout is not None
         channel, received = self._process.stdout.fileno(), b""
         deadline = time.monotonic() + self._timeout_seconds
         while not received.endswith(b"\n"):
@@ -146,7 +148,7 @@ class Worker:
 
 
 def _environment(*, bounds_checks: bool) -> dict[str, str]:
-    """That of this process, with this package to be found; kernels with bounds checks are kept apart."""
+    """That of this process, and where this package is; checked kernels have their own caches."""
     path = os.pathsep.join(filter(None, (str(FOLDER.parent), os.environ.get("PYTHONPATH"))))
     environment = os.environ | {"PYTHONPATH": path}
     if bounds_checks:

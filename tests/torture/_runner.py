@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from threading import Event, Lock, Thread
+from threading import Event, Lock
 
 from torture._campaign import Campaign, Case, Outcome
 from torture._process import StoppedError, Worker
@@ -36,7 +37,6 @@ class Runner:
 
     def __post_init__(self) -> None:
         self._lock = Lock()
-        self._errors: list[BaseException] = []
         self._deadline = (
             None if self.limits.seconds is None else time.monotonic() + self.limits.seconds
         )
@@ -45,20 +45,15 @@ class Runner:
     def run(self) -> None:
         """Run to the end. After KeyboardInterrupt the tally has what was done until then."""
         begin = time.monotonic()
-        threads = [Thread(target=self._serve) for _ in range(self.limits.jobs)]
-        try:
-            for thread in threads:
-                thread.start()
-            while any(thread.is_alive() for thread in threads):
-                for thread in threads:
-                    thread.join(0.1)
-        finally:
-            self.stop.set()
-            for thread in threads:
-                thread.join()
-            self.tally.seconds = time.monotonic() - begin
-        if self._errors:
-            raise self._errors[0]
+        with ThreadPoolExecutor(self.limits.jobs) as pool:
+            serving = [pool.submit(self._serve) for _ in range(self.limits.jobs)]
+            try:
+                wait(serving, return_when=FIRST_EXCEPTION)
+            finally:
+                self.stop.set()
+                self.tally.seconds = time.monotonic() - begin
+        for each in serving:
+            each.result()
 
     def _remaining_cases(self) -> Iterator[tuple[int, Case]]:
         """Cases that have not been run; those that have are counted on the way."""
@@ -95,9 +90,6 @@ class Runner:
                 self._try(worker, *item)
         except StoppedError:
             pass  # the case has no outcome: it is run again when the run is resumed
-        except BaseException as error:  # raised in the thread that called run()
-            self._errors.append(error)
-            self.stop.set()
         finally:
             worker.close()
 

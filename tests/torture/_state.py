@@ -57,7 +57,7 @@ class State:
 
     def __init__(self, path: Path | None) -> None:
         self._lines = _complete_lines(path) if path is not None else []
-        self._file = None if path is None else open(path, "a", encoding="utf-8")
+        self._file = None if path is None else path.open("a", encoding="utf-8")
         if self._file is not None and path is not None and not _ends_with_newline(path):
             self._file.write("\n")
 
