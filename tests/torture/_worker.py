@@ -18,7 +18,8 @@ def attempt(campaign: Campaign, case: Case, workspace: Path) -> Outcome:
         return campaign.run(case, workspace)
     except Exception as error:
         frames = traceback.extract_tb(error.__traceback__)
-        place = next((f for f in reversed(frames) if "penstock" in f.filename), frames[-1])
+        inside = [f for f in frames if f"{os.sep}penstock{os.sep}" in f.filename]
+        place = (inside or frames)[-1]
         where = f"{os.path.basename(place.filename)}, {place.name}"
         return found(f"{type(error).__name__} in {where}\n{traceback.format_exc()}")
 
