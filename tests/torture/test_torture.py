@@ -1,0 +1,217 @@
+"""The bench itself, and each campaign for a few cases."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from torture import _campaign
+from torture.__main__ import main as bench
+
+FAKE = """
+import os, signal, subprocess, sys, time
+from torture import found, ok, skipped
+
+NAME = "fake"
+DESCRIPTION = "Does what its cases say."
+CATEGORIES = ("do",)
+TIMEOUT_SECONDS = 60
+
+
+def cases(seed):
+    for number in range(12):
+        yield {"do": "ok", "number": number} if number != 5 else {"do": DO, "number": 40}
+
+
+def run(case, workspace):
+    (workspace / "tried").open("a").write("x")
+    if case["do"] == "find" and case["number"] >= 7:
+        return found("seven or more\\nit is " + str(case["number"]))
+    if case["do"] == "raise":
+        raise KeyError("nothing there")
+    if case["do"] == "skip":
+        return skipped("not here")
+    if case["do"] == "crash":
+        print("last words", flush=True)
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if case["do"] == "exit":
+        os._exit(3)
+    if case["do"] == "hang":
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
+        open(os.environ["FAKE_CHILD"], "w").write(str(child.pid))
+        time.sleep(1000)
+    if case["do"] == "eat":
+        eaten = bytearray(b"x" * (400 << 20))
+        time.sleep(1000)
+    return ok()
+
+
+def shrink(case):
+    yield {**case, "number": case["number"] // 2}
+    yield {**case, "number": case["number"] - 1}
+
+
+def snippet(case):
+    return "do(" + repr(case["number"]) + ")"
+"""
+
+
+@pytest.fixture
+def fake(tmp_path):
+    """Write a campaign whose sixth case does something; give its path."""
+
+    def write(what):
+        path = tmp_path / "fake.py"
+        path.write_text(FAKE.replace("DO,", f"{what!r},"))
+        return str(path)
+
+    return write
+
+
+def run(*arguments, tmp_path):
+    """Exit code and report of a run."""
+    report = tmp_path / "report.json"
+    code = bench([*arguments, "--jobs", "1", "--report", str(report)])
+    return code, json.loads(report.read_text())["campaigns"][0]
+
+
+def test_nothing_found(fake, tmp_path):
+    code, report = run(fake("ok"), "--cases", "100", tmp_path=tmp_path)
+    assert code == 0
+    assert report["statuses"] == {"ok": 12}
+    assert report["categories"] == {"do": {"ok": 12}}
+
+
+def test_skipped_with_a_reason(fake, tmp_path):
+    code, report = run(fake("skip"), "--cases", "100", tmp_path=tmp_path)
+    assert code == 0
+    assert report["skip_reasons"] == {"not here": 1}
+
+
+def test_findings_are_minimised(fake, tmp_path, capsys):
+    code, report = run(fake("find"), "--cases", "100", tmp_path=tmp_path)
+    assert code == 1
+    (finding,) = report["findings"]
+    assert finding["headline"] == "seven or more"
+    assert finding["case"]["number"] == 40
+    assert finding["minimal"]["number"] == 7
+    assert finding["text"] == "seven or more\nit is 7"
+    capsys.readouterr()
+    assert bench([finding["command"].split()[3], "--case", json.dumps(finding["minimal"])]) == 1
+    assert "do(7)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("what", "options", "headline"),
+    [
+        ("raise", (), "KeyError in fake.py, run"),
+        ("crash", (), f"worker killed by signal {int(signal.SIGSEGV)} (SIGSEGV)"),
+        ("exit", (), "worker exited with code 3"),
+        ("eat", ("--memory-mib", "300"), "took more than 300 MiB of memory"),
+    ],
+)
+def test_found_without_help_of_the_campaign(what, options, headline, fake, tmp_path):
+    arguments = fake(what), "--cases", "100", "--shrink-seconds", "0", *options
+    code, report = run(*arguments, tmp_path=tmp_path)
+    assert code == 1
+    assert report["statuses"] == {"ok": 11, "found": 1}  # another worker went on
+    assert report["findings"][0]["headline"] == headline
+    assert report["findings"][0]["case"] == {"do": what, "number": 40}
+
+
+def test_what_a_crashed_worker_printed_is_told(fake, tmp_path):
+    _, report = run(fake("crash"), "--cases", "6", "--shrink-seconds", "0", tmp_path=tmp_path)
+    assert "last words" in report["findings"][0]["text"]
+
+
+def test_a_hang_is_ended_with_all_it_started(fake, tmp_path, monkeypatch):
+    child = tmp_path / "child"
+    monkeypatch.setenv("FAKE_CHILD", str(child))
+    arguments = fake("hang"), "--cases", "100", "--timeout", "3", "--shrink-seconds", "0"
+    _, report = run(*arguments, tmp_path=tmp_path)
+    assert report["statuses"] == {"ok": 11, "found": 1}
+    assert report["findings"][0]["headline"] == "did not end within 3 s"
+    assert "fake.py" in report["findings"][0]["text"]  # where it was
+    assert ends(int(child.read_text()))
+
+
+def test_a_run_goes_on_where_it_stopped(fake, tmp_path):
+    state = tmp_path / "state"
+    fixed = fake("find"), "--state", str(state)
+    _, first = run(*fixed, "--cases", "7", tmp_path=tmp_path)
+    with open(state, "a") as file:
+        file.write('{"campaign": "fa')  # the process was killed while it wrote
+    before = len(state.read_text().splitlines())
+    code, second = run(*fixed, "--cases", "100", tmp_path=tmp_path)
+    assert first["statuses"] == {"ok": 6, "found": 1}
+    assert second["statuses"] == {"ok": 11, "found": 1}
+    assert code == 1  # what was found before still counts
+    assert second["findings"] == first["findings"]
+    assert len(state.read_text().splitlines()) - before == 12 - 7
+
+
+def test_ctrl_c_writes_the_report(fake, tmp_path):
+    child, report, state = (tmp_path / name for name in ("child", "report.json", "state"))
+    command = [sys.executable, "-m", "torture", fake("hang"), "--minutes", "5", "--jobs", "1"]
+    command += ["--report", str(report), "--state", str(state)]
+    path = os.pathsep.join([str(_campaign.FOLDER.parent), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": path, "FAKE_CHILD": str(child)}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    try:
+        while not (child.exists() and child.read_text()):
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+    assert ends(int(child.read_text()))
+    assert json.loads(report.read_text())["campaigns"][0]["statuses"] == {"ok": 5}
+    code, rest = run(fake("ok"), "--state", str(state), "--cases", "100", tmp_path=tmp_path)
+    assert code == 0
+    assert rest["statuses"] == {"ok": 12}
+
+
+def test_arguments_that_are_wrong(capsys):
+    with pytest.raises(SystemExit) as error:
+        bench(["no_such_campaign"])
+    assert error.value.code == 2
+    assert "no such campaign" in capsys.readouterr().err
+
+
+def ends(pid):
+    """Wait until a process that was killed is gone, or only waits to be reaped."""
+    for _ in range(600):
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                if file.read().rpartition(")")[2].split()[0] == "Z":
+                    return True
+        except FileNotFoundError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize("name", _campaign.names())
+def test_cases_depend_on_the_seed_alone(name):
+    campaign = _campaign.load(name)
+    first, again, other = (list(itertools.islice(campaign.cases(s), 20)) for s in (1, 1, 2))
+    assert json.loads(json.dumps(first)) == again
+    assert other != first
+    assert campaign.name == name
+
+
+@pytest.mark.parametrize("name", _campaign.names())
+def test_campaign_finds_nothing(name, tmp_path):
+    quick_cases = _campaign.load(name).quick_cases
+    code, report = run(name, "--cases", str(quick_cases), "--seed", "1", tmp_path=tmp_path)
+    assert report["findings"] == []
+    assert code == 0
+    assert report["cases"] == quick_cases
