@@ -76,6 +76,12 @@ class StoredColumns:
         """The common neighbours of edges ``begin`` to ``end``."""
         return self._common.read(begin, end)
 
+    def check(self) -> int:
+        """Read all of it, and raise if a byte is not as it was written; returns the bytes."""
+        for begin in range(0, self.num_edges, BLOCK):
+            self._common.read(begin, min(begin + BLOCK, self.num_edges))
+        return _ENTRY * (self.num_edges + len(self.num_neighbours))
+
 
 class _Column:
     """An array in a file, read by ranges."""

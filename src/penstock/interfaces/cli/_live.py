@@ -1,18 +1,12 @@
-"""What ``info`` and ``verify`` say of the directory of a graph that changes."""
+"""What ``info`` says of the directory of a graph that changes."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.config import format_bytes
-from penstock.errors import PenstockError
 from penstock.interfaces.cli._output import facts
-
-if TYPE_CHECKING:
-    from penstock.progress import Progress
-    from penstock.store.check import CheckReport
 
 
 def describe_live(path: Path) -> dict[str, Any]:
@@ -82,25 +76,3 @@ def live_text(data: dict[str, Any]) -> str:
 
 def _spell(properties: dict[str, str]) -> str:
     return ", ".join(f"{name} ({kind})" for name, kind in properties.items()) or "none"
-
-
-def check_live(path: Path, *, threads: int, progress: Progress) -> CheckReport:
-    """Check the base of a live graph as any store, and every byte of its log."""
-    from penstock.dynamic.folder import LiveFolder
-    from penstock.store.check import CheckReport, Problem, check_graph
-
-    report, size, rows = CheckReport((), 0, 0, 0, 0, 0.0), 0, 0
-    problems: tuple[Problem, ...] = ()
-    try:
-        with LiveFolder.open(path, read_only=True) as folder:
-            if folder.base_path is not None:
-                report = check_graph(folder.base_path, threads=threads, progress=progress)
-            reader = folder.read_log()
-            rows = sum(len(record.arrays[1]) for record in reader)
-            size = reader.recovery.end.end
-    except PenstockError as error:
-        problems = (Problem(str(path), str(error)),)
-    return replace(
-        report, problems=problems + report.problems, bytes=report.bytes + size,
-        edges=report.edges + rows,
-    )  # fmt: skip

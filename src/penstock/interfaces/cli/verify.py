@@ -19,21 +19,17 @@ def command(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Check every page and index of a graph: checksums, counts, order, both directions."""
+    """Check every byte of a graph: checksums, counts, order, both directions; the log of a live
+    graph, the index that scan keeps beside a graph, or a folder of --checkpoint.
+    """
     from penstock.config import format_bytes, thread_count
-    from penstock.errors import InputNotFoundError
+    from penstock.interfaces.checking import check_any
     from penstock.interfaces.cli._bars import watching
-    from penstock.interfaces.cli._live import check_live
     from penstock.interfaces.cli._output import show
-    from penstock.interfaces.opening import is_live
-    from penstock.store.check import check_graph
 
-    if not graph.exists():
-        raise InputNotFoundError(f"{graph}: no such graph")
     started = time.perf_counter()
     with watching(kernels=True) as progress:
-        check = check_live if is_live(graph) else check_graph
-        report = check(graph, threads=thread_count(threads), progress=progress)
+        report = check_any(graph, threads=thread_count(threads), progress=progress)
     seconds = time.perf_counter() - started
     # The last one says how many are not listed, if some are not.
     problems = report.problems[:-1] if report.unlisted else report.problems

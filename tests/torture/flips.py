@@ -1,0 +1,165 @@
+"""Flipped bits in every file of small stores: verify finds each, and so does any run that reads it.
+
+Of catalogs, headers of pages and records, and index files every bit is flipped; of all other bytes
+one bit. After a flip, ``verify`` must find a problem. One of the runs that read a store (each
+algorithm in memory and streamed, export, single lists, live graphs, ...) must then raise an error
+or, if it does not use the damaged file or page, give the answer that it gives on the sound store.
+Whether a run uses a file or page is found out beforehand: it does if the run fails when all bytes
+of it are inverted.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from torture import Case, Outcome, found, ok
+from torture._stores import KINDS, PAGE_BYTES, copied, files_of, prepared, read, readers
+
+NAME = "flips"
+DESCRIPTION = (
+    "Flipped bits in every file of small stores of each kind, against all that reads them."
+)
+CATEGORIES = ("store",)
+QUICK_CASES = 40
+TIMEOUT_SECONDS = 600.0
+
+#: Of a page and of a record of a log; all bits of them are flipped.
+HEADER_BYTES = 64
+
+
+def cases(seed: int) -> Iterator[Case]:
+    """Every byte of every file once, in an order that the seed decides; then again with other runs.
+    File sizes are known when stores have been made: a case names parts of a file by their share.
+    """
+    rng = random.Random(seed)
+    for turn in itertools.count():
+        spans = [(kind, k) for kind in KINDS for k in range(_PARTS)]
+        rng.shuffle(spans)
+        for kind, part in spans:
+            yield {"store": kind, "part": part, "of": _PARTS, "seed": rng.randrange(1 << 30)}
+        if turn == 2:
+            return
+
+
+#: Into how many cases the bytes of a store are divided.
+_PARTS = 2000
+
+
+def run(case: Case, workspace: Path) -> Outcome:
+    """Flip the bits of a part of a store, one at a time."""
+    kind, rng = case["store"], random.Random(case["seed"])
+    original = prepared(kind, workspace)
+    places = _places(original)
+    chosen = case.get("places")
+    if chosen is None:
+        low, high = (len(places) * k // case["of"] for k in (case["part"], case["part"] + 1))
+        chosen = places[low:high]
+    folder = _copy(kind, str(workspace))
+    for name, place, bit in chosen:
+        path = folder / name
+        raw = path.read_bytes()
+        changed = bytearray(raw)
+        changed[place] ^= 1 << bit
+        path.write_bytes(changed)
+        try:
+            wrong = _try(kind, name, place, folder, workspace, rng)
+        finally:
+            path.write_bytes(raw)
+        if wrong is not None:
+            return found(f"{wrong}\n{kind}: bit {bit} of byte {place} of {name}")
+    return ok()
+
+
+@cache
+def _copy(kind: str, workspace: str) -> Path:
+    return copied(kind, Path(workspace))
+
+
+@cache
+def _places(folder: Path) -> list[tuple[str, int, int]]:
+    """File, byte and bit of every flip of a store."""
+    places = []
+    for name in files_of(folder):
+        size = (folder / name).stat().st_size
+        for place in range(size):
+            in_header = place % PAGE_BYTES < HEADER_BYTES
+            all_bits = in_header or not (name.endswith(".pages") or "/log." in name)
+            bits = range(8) if all_bits else [(place * 7 + size) % 8]
+            places += [(name, place, bit) for bit in bits]
+    return places
+
+
+def _try(
+    kind: str, name: str, place: int, folder: Path, workspace: Path, rng: random.Random
+) -> str | None:
+    """What is wrong about how a flip is dealt with."""
+    from penstock.errors import PenstockError
+
+    problem = _verify(folder)
+    if not problem:
+        return f"verify finds nothing wrong with {_family(name)}"
+    reader = rng.choice(readers(kind))
+    try:
+        answer = read(kind, reader, folder, workspace)
+    except PenstockError:
+        return None
+    if answer != _right(kind, reader, str(workspace)):
+        return f"{reader}: a wrong answer from a damaged {_family(name)}"
+    if _uses(kind, reader, name, place // PAGE_BYTES, str(workspace)):
+        return f"{reader}: no error although {_family(name)} is damaged"
+    return None
+
+
+def _verify(folder: Path) -> list[str]:
+    """The problems that ``penstock verify`` finds in a store and what belongs to it."""
+    from penstock.errors import PenstockError
+    from penstock.interfaces.checking import check_any
+
+    try:
+        return [str(each) for each in check_any(folder / "g", threads=1).problems]
+    except PenstockError as error:
+        return [str(error)]
+
+
+@cache
+def _right(kind: str, reader: str, workspace: str) -> str:
+    return read(kind, reader, prepared(kind, Path(workspace)), Path(workspace))
+
+
+@cache
+def _uses(kind: str, reader: str, name: str, page: int, workspace: str) -> bool:
+    """Whether a run uses a file, or of a file of pages one page."""
+    from penstock.errors import PenstockError
+
+    path = _copy(kind, workspace) / name
+    raw = path.read_bytes()
+    begin, end = 0, len(raw)
+    if name.endswith(".pages"):
+        begin, end = page * PAGE_BYTES, (page + 1) * PAGE_BYTES
+    inverted = bytes(255 - byte for byte in raw[begin:end])
+    path.write_bytes(raw[:begin] + inverted + raw[end:])
+    try:
+        read(kind, reader, _copy(kind, workspace), Path(workspace))
+    except PenstockError:
+        return True
+    finally:
+        path.write_bytes(raw)
+    return False
+
+
+def _family(name: str) -> str:
+    """A file without what differs from store to store."""
+    last = name.rpartition("/")[2]
+    return last if last.count(".") < 3 else last.partition(".")[0]
+
+
+def shrink(case: Case) -> Iterator[Case]:
+    """Halves of the part; the runs are drawn anew, so a half may find nothing."""
+    part, of = case["part"], case["of"]
+    if of < 1 << 24:
+        yield case | {"part": 2 * part, "of": 2 * of}
+        yield case | {"part": 2 * part + 1, "of": 2 * of}
