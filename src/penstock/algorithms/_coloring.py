@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.algorithms._whole_lists import degrees_of
+from penstock.engine.checkpoint_file import within
 from penstock.engine.engine import Engine
 from penstock.engine.recovery import Recovery
 from penstock.jit import atomic_add, compare_and_swap, inlined, kernel
@@ -78,8 +79,9 @@ def color_greedily(
     taken: U32 = np.zeros(max_degree(engine.graph) + 2 if windows is None else 0, np.uint32)
     engine.options.progress.start("vertices", None, "windows")
     with Recovery(engine, {"algorithm": "color", **identity}) as recovery:
-        saved = recovery.resume({"colours": colours})
-        step, begin = (0, 0) if saved is None else (saved[0], saved[1]["position"])
+        rules = {"colours": within(-1, max_degree(engine.graph))}
+        saved = recovery.resume({"colours": colours}, rules)
+        step, begin = (0, 0) if saved is None else (saved[0], saved[1].whole("position", 0, n))
         while begin < n:
             with engine.step() as row:
                 if as_they_come:

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.algorithms._whole_lists import WholeLists
+from penstock.engine.checkpoint_file import within
 from penstock.engine.engine import Engine
 from penstock.engine.recovery import Recovery
 from penstock.jit import atomic_add, compare_and_swap, inlined, kernel
@@ -116,10 +117,13 @@ def _lower_all(engine: Engine, cores: I32, words: int, recovery: Recovery) -> No
     whole_lists = WholeLists(engine, words)
     groups = len(whole_lists.sizes)
     saved_arrays = {"estimates": cores, "support": support}
-    saved = recovery.resume(saved_arrays)
-    step, position = (0, groups) if saved is None else (saved[0], saved[1]["position"])
+    longest = sum(stats.max_degree for stats in engine.graph.catalog.directions.values())
+    saved = recovery.resume(saved_arrays, {"estimates": within(0, longest)})
+    step, position = (0, groups)
     if saved is None:
         _set_degrees(engine, cores)
+    else:
+        step, position = saved[0], saved[1].whole("position", 0, groups)
     while True:
         flags: U8 = np.zeros(groups, np.uint8)
         engine.each(_mark_groups, whole_lists.cuts, cores, support, flags)

@@ -40,9 +40,10 @@ from penstock.algorithms import _level_tiers as tiers
 from penstock.algorithms._direction import Mode, Thresholds, choose_by_cost, choose_streamed
 from penstock.algorithms._level_state import I32, Search
 from penstock.algorithms._sources import source_identity
+from penstock.engine.checkpoint_file import within
 from penstock.engine.engine import Engine
 from penstock.engine.recovery import Recovery
-from penstock.types import U32, VID, Direction
+from penstock.types import NO_VERTEX, U32, VID, Direction
 
 
 def search_levels(
@@ -72,7 +73,9 @@ def search_levels(
     identity = {"algorithm": "bfs", **source_identity(begins), "limit": limit}
     identity["directions"] = " ".join(directions)
     with Recovery(engine, identity) as recovery:
-        saved = recovery.resume(saved_arrays)
+        last = engine.num_vertices - 1
+        rules = {"levels": within(-1, last), "parents": within(0, last, NO_VERTEX)}
+        saved = recovery.resume(saved_arrays, rules)
         if saved is None:
             steps.begin_at(search, begins)
         else:

@@ -215,14 +215,15 @@ class Counting:
                         lists.settle(self._room, wanted.entry_bytes)
             arrays = self._arrays()
             saved = recovery.resume(arrays)
-            step, extra = (0, {}) if saved is None else saved
-            rows, pairs = self._prepare(extra.get("hubs"))
+            step = 0 if saved is None else saved[0]
+            hubs = None if saved is None else saved[1].whole("hubs", 0, engine.num_vertices)
+            rows, pairs = self._prepare(hubs)
             if saved is None:
                 first = 0 if pairs.whole else rows.hubs
                 with engine.step(mode="hubs", vertices=rows.hubs):
                     self._within(rows, pairs)
             else:
-                first = extra["vertices"]
+                first = saved[1].whole("vertices", 0, engine.num_vertices)
 
             def calls(inner: Window) -> Iterator[Call]:
                 return self._calls(inner, rows)

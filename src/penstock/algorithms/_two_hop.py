@@ -218,7 +218,8 @@ class Sizes:
         engine.options.progress.start("ranges", None, "ranges")
         with Recovery(engine, identity) as recovery:
             saved = recovery.resume(arrays)
-            step, low = (0, 0) if saved is None else (saved[0], saved[1]["targets"])
+            last = engine.num_vertices
+            step, low = (0, 0) if saved is None else (saved[0], saved[1].whole("targets", 0, last))
             self._measure()
             limits, last = self._limits()
             room = self._part_room()

@@ -144,7 +144,9 @@ def _by_levels(engine: Engine, sources: U32, planes: int, identity: Mapping[str,
     saved_arrays = {"sums": sums, "counts": counts}
     with Recovery(engine, identity) as recovery:
         saved = recovery.resume(saved_arrays)
-        done, begin = (0, 0) if saved is None else (saved[0], saved[1]["sources"])
+        done, begin = 0, 0
+        if saved is not None:
+            done, begin = saved[0], saved[1].whole("sources", 0, len(sources))
         batches = range(begin, len(sources), searches.at_once)
         engine.options.progress.start("batches", len(batches), "batches")
         for step, low in enumerate(batches, done + 1):

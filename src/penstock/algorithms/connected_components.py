@@ -50,7 +50,7 @@ def label_components(engine: Engine) -> U32:
     phases = _phases(engine)
     engine.options.progress.start("phases", len(phases), "phases")
     with Recovery(engine, {"algorithm": "connected_components"}) as recovery:
-        saved = recovery.resume({"labels": labels})
+        saved = recovery.resume({"labels": labels}, {"labels": _lead_to_smaller})
         # A checkpoint may come from a run that had other phases.
         last = None if saved is None else saved[1]["phase"]
         begin = next((k + 1 for k, (name, _) in enumerate(phases) if name == last), 0)
@@ -60,6 +60,11 @@ def label_components(engine: Engine) -> U32:
                 engine.each(_compress, labels)
             recovery.after(done, {"labels": labels}, {"phase": name})
     return labels
+
+
+def _lead_to_smaller(begin: int, labels: U32) -> bool:
+    """Whether labels lead from a vertex to itself or a smaller one, and so to an end."""
+    return bool((labels <= np.arange(begin, begin + len(labels))).all())
 
 
 def _phases(engine: Engine) -> list[tuple[str, Callable[[Engine, U32], None]]]:

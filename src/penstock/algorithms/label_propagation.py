@@ -32,6 +32,7 @@ import numpy as np
 from penstock.algorithms import _labels as kernels
 from penstock.algorithms._labels_check import verify
 from penstock.engine.algorithm import Cost, Task, algorithm
+from penstock.engine.checkpoint_file import within
 from penstock.engine.engine import Engine
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
@@ -76,8 +77,9 @@ def propagate(engine: Engine, max_iter: int) -> U32:
     engine.options.progress.start("rounds", max_iter, "rounds")
     identity = {"algorithm": "label_propagation", "max_iter": max_iter}
     with Recovery(engine, identity) as recovery:
-        saved = recovery.resume({"labels": labels})
-        step, changed = (0, engine.num_vertices) if saved is None else (saved[0], saved[1]["left"])
+        n = engine.num_vertices
+        saved = recovery.resume({"labels": labels}, {"labels": within(0, n - 1)})
+        step, changed = (0, n) if saved is None else (saved[0], saved[1].whole("left", 0, n))
         while step < max_iter and changed:
             with engine.step(active=changed):
                 changed = _round(engine, cuts, labels, new)

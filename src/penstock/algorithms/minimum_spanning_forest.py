@@ -33,6 +33,7 @@ from penstock.algorithms import _forest as kernels
 from penstock.algorithms._forest_check import verify
 from penstock.algorithms.connected_components import smallest_ids
 from penstock.engine.algorithm import Cost, Task, algorithm
+from penstock.engine.checkpoint_file import within
 from penstock.engine.engine import Engine
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
@@ -143,7 +144,8 @@ def _grow(engine: Engine, weight_type: np.dtype[Any], *, prepared: bool) -> tupl
         outward = engine.array("outward", bool, False)
     arrays = {"near": near, "outward": outward, "least": least}
     with Recovery(engine, {"algorithm": "minimum_spanning_forest"}) as recovery:
-        if prepared and recovery.resume(arrays) is None:
+        rules = {"near": within(0, engine.num_vertices - 1, NO_VERTEX)}
+        if prepared and recovery.resume(arrays, rules) is None:
             with engine.step(mode="lightest of each vertex"):
                 for direction in engine.graph.directions:
                     _scan_lightest(engine, direction, near, least, outward)

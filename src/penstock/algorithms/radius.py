@@ -40,12 +40,13 @@ from penstock.algorithms._weights import weighed_edges
 from penstock.arrays import distinct
 from penstock.device.lists import notify
 from penstock.engine.algorithm import Cost, Task, algorithm
+from penstock.engine.checkpoint_file import Facts, within
 from penstock.engine.engine import Engine
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
 from penstock.engine.scratch import ScratchColumn
 from penstock.engine.state import rank_of_vid
-from penstock.errors import OptionError, VerificationError
+from penstock.errors import CorruptionError, OptionError, VerificationError
 from penstock.store.graph import Graph
 from penstock.store.mapped import read_range
 from penstock.types import U8, U32, Array
@@ -104,10 +105,24 @@ class _Balls:
         self.neighbourhood = [float(np.float32(self.first)) * self.engine.num_vertices]
         self.new[:] = self.old
 
-    def restore(self, facts: dict[str, Any]) -> None:
+    def restore(self, facts: Facts) -> None:
         """Go on from what was saved."""
-        self.ends, self.neighbourhood = facts["ends"], facts["neighbourhood"]
-        self.log.length = self.ends[-1]
+        ends, sums = facts["ends"], facts["neighbourhood"]
+        if (
+            not isinstance(ends, list)
+            or not isinstance(sums, list)
+            or not all(isinstance(each, int | float) for each in [*ends, *sums])
+            or ends[:1] != [0]
+            or sorted(ends) != ends
+            or len(sums) != len(ends)
+            or ends[-1] > self.log.length
+        ):
+            raise CorruptionError(
+                f"{facts.where}: the checkpoint cannot be used: its steps contradict each other: "
+                "remove it, and start the run from the beginning"
+            )
+        self.ends, self.neighbourhood = ends, sums
+        self.log.length = ends[-1]
         self.new[:] = self.old
 
     @property
@@ -377,7 +392,8 @@ def _grow(engine: Engine, b: int, seed: int, max_iter: int | None) -> tuple[_Bal
     balls = _Balls(engine, b)
     engine.options.progress.start("distances", max_iter, "distances")
     with Recovery(engine, {"algorithm": "radius", "b": b, "seed": seed}) as recovery:
-        saved = recovery.resume(balls.saved)
+        # Registers hold a number of leading zeros of a 64-bit hash, and one.
+        saved = recovery.resume(balls.saved, {"counters": within(0, 65), "changed": within(0, 1)})
         if saved is None:
             balls.begin(b, seed)
         else:

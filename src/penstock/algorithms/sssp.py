@@ -43,6 +43,7 @@ from penstock.algorithms._levels import search_levels
 from penstock.algorithms._paths import find_parents, verify
 from penstock.algorithms._sources import source_identity, sources_of
 from penstock.engine.algorithm import Cost, Task, Vertices, algorithm
+from penstock.engine.checkpoint_file import within
 from penstock.engine.engine import Engine, Kernel
 from penstock.engine.options import RunOptions
 from penstock.engine.recovery import Recovery
@@ -190,7 +191,8 @@ def _relax_all(
     """Relax until nothing is pending; False if a distance or weight reaches the limit."""
     saved_arrays = {"distances": state, "pending": state.pending}
     with Recovery(engine, identity) as recovery:
-        saved = recovery.resume(saved_arrays)
+        rules = {"distances": within(0, np.inf), "pending": within(0, 1)}
+        saved = recovery.resume(saved_arrays, rules)
         if saved is None:
             state.distances[sources], state.pending[sources] = 0, 1
         if not state.fits:

@@ -41,6 +41,7 @@ from penstock.algorithms._strong_check import verify
 from penstock.algorithms.connected_components import _cost as components_cost
 from penstock.algorithms.connected_components import label_components, smallest_ids
 from penstock.engine.algorithm import Cost, Task, algorithm
+from penstock.engine.checkpoint_file import within
 from penstock.engine.engine import Engine
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
@@ -141,7 +142,7 @@ def label_strong_components(engine: Engine, room: int) -> U32:
     engine.options.progress.start("phases", None, "phases")
     arrays = {"marks": search.marks, "labels": search.labels}
     with Recovery(engine, {"algorithm": "strongly_connected_components"}) as recovery:
-        saved = recovery.resume(arrays)
+        saved = recovery.resume(arrays, {"labels": within(0, engine.num_vertices - 1)})
         step = 0 if saved is None else saved[0]
         complete = search.pivot < 0
         while not complete:

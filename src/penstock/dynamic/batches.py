@@ -137,15 +137,38 @@ def encode(batch: Batch, kind: IdKind) -> tuple[int, list[Array]]:
     return EDGES, [head, *_spell(batch.src, kind), *_spell(batch.dst, kind), *ops, *batch.columns]
 
 
-def decode(kind: int, arrays: Sequence[Array]) -> tuple[Batch, IdKind]:
-    """What :func:`encode` made a record of."""
-    head, rest = arrays[0], list(arrays[1:])
-    ids: IdKind = "string" if head[0] else "int"
+def decode(
+    kind: int, arrays: Sequence[Array], columns: Sequence[Column], vertex_columns: Sequence[Column]
+) -> tuple[Batch, IdKind]:
+    """What :func:`encode` made a record of; raises a ValueError if it cannot have made it. The
+    columns are those that edges and vertices of the graph have.
+    """
+    if kind not in (EDGES, VERTICES) or len(arrays) < 2 or len(arrays[0]) != 2:
+        raise ValueError(f"records of kind {kind} with {len(arrays)} arrays are not known")
+    (is_string, second), rest = arrays[0].tolist(), list(arrays[1:])
+    ids: IdKind = "string" if is_string else "int"
     if kind == VERTICES:
-        return VertexBatch(_read(rest, ids), int(head[1]), rest[0]), ids
+        batch = VertexBatch(_read(rest, ids), second, rest[0] if rest else arrays[0])
+        if not -1 <= second < len(vertex_columns) or len(rest) != 1:
+            raise ValueError(f"there is no vertex column {second}")
+        if second >= 0:
+            _check_like(rest, [vertex_columns[second].dtype], len(batch.ids))
+        return batch, ids
     src, dst = _read(rest, ids), _read(rest, ids)
-    ops = rest.pop(0) if head[1] else None
+    ops = rest.pop(0) if second and rest else None
+    _check_like([src, dst], [src.dtype, src.dtype], len(src))
+    _check_like([] if ops is None else [ops], [np.dtype(np.uint8)][: bool(second)], len(src))
+    _check_like(rest, [column.dtype for column in columns], len(src))
+    if len(src) > MOST_ROWS:
+        raise ValueError(f"a batch of {len(src):,} rows")
     return EdgeBatch(src, dst, ops, tuple(rest)), ids
+
+
+def _check_like(arrays: Sequence[Array], dtypes: Sequence[np.dtype[Any]], rows: int) -> None:
+    """Raise a ValueError unless there is an array of so many rows of each of these types."""
+    found = [(array.dtype, len(array)) for array in arrays]
+    if found != [(dtype, rows) for dtype in dtypes]:
+        raise ValueError(f"arrays {found}, expected {rows:,} rows of {[str(d) for d in dtypes]}")
 
 
 def _spell(ids: Array, kind: IdKind) -> list[Array]:
@@ -158,10 +181,14 @@ def _spell(ids: Array, kind: IdKind) -> list[Array]:
 
 def _read(arrays: list[Array], kind: IdKind) -> Array:
     """Take ids from the front of a list of arrays."""
+    if not arrays or arrays[0].dtype != (np.uint64 if kind == "int" else np.int64):
+        raise ValueError("ids are missing or of another type")
     if kind == "int":
         return arrays.pop(0)
-    ends, data = arrays.pop(0).tolist(), arrays.pop(0).tobytes()
+    ends, data = arrays.pop(0).tolist(), arrays.pop(0).tobytes() if len(arrays) > 1 else b""
     starts = [0, *ends[:-1]]
+    if starts[0] != 0 or sorted(ends) != ends or (ends and (ends[-1] != len(data) or ends[0] < 0)):
+        raise ValueError("the strings of ids do not follow each other")
     found: Array = np.empty(len(ends), object)
     found[:] = [data[a:b].decode() for a, b in zip(starts, ends, strict=True)]
     return found

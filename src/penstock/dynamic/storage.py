@@ -157,7 +157,18 @@ class Storage:
         since = None if self.recovery is None else self.recovery.end
         reader = self._folder.read_log(since)
         for record in reader:
-            batch, kind = decode(record.kind, record.arrays)
+            try:
+                batch, kind = decode(
+                    record.kind, record.arrays, self.state.schema.columns,
+                    self.state.schema.vertex_columns,
+                )  # fmt: skip
+                if self.state.id_kind not in (None, kind):
+                    raise ValueError(f"its ids are {kind}, those of the graph {self.state.id_kind}")
+            except ValueError as error:
+                raise CorruptionError(
+                    f"{reader.path}: record {record.sequence} is no batch of this graph ({error}): "
+                    "restore the graph from a copy"
+                ) from None
             self.state.set_id_kind(kind)
             self.state.apply(batch, telling=False)
         self.recovery = reader.recovery

@@ -19,7 +19,7 @@ import json
 import os
 import struct
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -29,6 +29,7 @@ import xxhash
 
 from penstock.engine.scratch import InMemory
 from penstock.errors import CorruptionError, FormatError
+from penstock.store.catalog import check_whole
 from penstock.store.direct import read_at
 from penstock.store.packer import write_all
 from penstock.types import Array
@@ -43,6 +44,42 @@ _TAIL = struct.Struct("<4sIQQQ")
 _SEAL_BYTES = 8
 #: The kinds of NumPy types that can be saved: numbers.
 _KINDS = "biufc"
+
+
+#: Whether entries from a place on are such as a run can have saved; see :func:`within`.
+Rule = Callable[[int, Array], bool]
+
+
+def within(low: float, high: float, other: int | None = None) -> Rule:
+    """The rule that entries are from ``low`` to ``high``, or ``other``."""
+
+    def holds(begin: int, part: Array) -> bool:
+        right = (part >= low) & (part <= high)
+        return bool((right if other is None else right | (part == other)).all())
+
+    return holds
+
+
+class Facts(dict[str, Any]):
+    """What a checkpoint says besides its arrays. What is missing or cannot be raises an error."""
+
+    where = ""
+
+    def __missing__(self, name: str) -> Any:
+        raise CorruptionError(
+            f"{self.where}: the checkpoint cannot be used: it does not say {name!r}: remove it, "
+            "and start the run from the beginning"
+        )
+
+    def whole(self, name: str, low: int, high: int) -> int:
+        """A whole number within these bounds."""
+        try:
+            return check_whole(name, self[name], low, high)
+        except ValueError as error:
+            raise CorruptionError(
+                f"{self.where}: the checkpoint cannot be used: {error}: remove it, and start the "
+                "run from the beginning"
+            ) from None
 
 
 class StoredColumn(Protocol):
@@ -149,9 +186,10 @@ class Saved:
             data = json.loads(text)
             self._entries = _entries(data["arrays"], size - _TAIL.size - len(text))
             self.identity: dict[str, Any] = dict(data["identity"])
-            self.step = int(data["step"])
-            self.extra: dict[str, Any] = dict(data["extra"])
-        except (KeyError, TypeError, ValueError) as error:
+            self.step = check_whole("step", data["step"], 0)
+            self.extra = Facts(data["extra"])
+            self.extra.where = str(path)
+        except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
             raise self._damaged(f"a field is missing or wrong: {error}") from None
 
     def _description(self, size: int) -> bytes:
@@ -175,8 +213,10 @@ class Saved:
         """Type and length of each array."""
         return {name: (entry.dtype, entry.length) for name, entry in self._entries.items()}
 
-    def read_into(self, name: str, target: Array | ColumnTarget) -> None:
-        """Copy an array out, and check it. After an error the target holds nothing of use."""
+    def read_into(self, name: str, target: Array | ColumnTarget, rule: Rule | None = None) -> None:
+        """Copy an array out, and check it: its checksum, and each of its pieces by a rule. After an
+        error the target holds nothing of use.
+        """
         entry = self._entries.get(name)
         kind = None if entry is None else (entry.dtype, (entry.length,))
         wanted = (target.dtype, target.shape) if isinstance(target, np.ndarray) else kind
@@ -194,6 +234,8 @@ class Saved:
             piece = room[: end - begin]
             self._fill(piece.view(np.uint8), entry.offset + begin * width)
             digest.update(piece.view(np.uint8).data)
+            if rule is not None and not rule(begin, piece):
+                raise self._damaged(f"array {name!r} has entries that it cannot have")
             column.write(begin, piece)
         if digest.hexdigest() != entry.xxh3:
             raise self._damaged(f"the checksum of array {name!r} does not match")
@@ -229,8 +271,8 @@ def _entries(described: list[dict[str, Any]], size: int) -> dict[str, _Entry]:
     entries: dict[str, _Entry] = {}
     offset = 0
     for item in described:
-        dtype, length = np.dtype(item["dtype"]), int(item["length"])
-        if dtype.kind not in _KINDS or length < 0:
+        dtype, length = np.dtype(item["dtype"]), check_whole("length", item["length"], 0)
+        if dtype.kind not in _KINDS:
             raise ValueError(f"array of {length} {dtype}")
         entries[item["name"]] = _Entry(dtype, length, offset, item["xxh3"])
         offset += length * dtype.itemsize

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from penstock.device.shape import Shape
+from penstock.engine.checkpoint_file import Facts
 from penstock.engine.dispatch import Strategy, choose, cost, touched_share
 from penstock.engine.dispatcher import Dispatcher
 from penstock.engine.engine import Engine
@@ -17,7 +18,7 @@ from penstock.engine.recovery import Recovery
 from penstock.engine.state import State
 from penstock.engine.sweeps import Sweeps, spans
 from penstock.engine.team import Team
-from penstock.errors import OptionError
+from penstock.errors import CorruptionError, OptionError
 from penstock.metrics import Counters, clock
 from penstock.store.page import checksum
 from penstock.stream.order import batches_of
@@ -114,8 +115,10 @@ class ProgramRun:
                 self._initialise()
             else:
                 self.iterations, extra = saved
-                self.totals, self.converged = dict(extra["totals"]), bool(extra["converged"])
-                self._page, self._partial = int(extra["page"]), list(extra["partial"])
+                self.totals, self.converged = extra["totals"], bool(extra["converged"])
+                pages = max(each.num_pages for each in engine.graph.catalog.directions.values())
+                self._page, self._partial = extra.whole("page", 0, pages), extra["partial"]
+                self._check_facts(extra)
                 if not self.state.in_memory:
                     self.state.reload()
             while not self.converged and self.iterations < settings.max_iter:
@@ -124,6 +127,19 @@ class ProgramRun:
         nan = self.state.count_nan()
         if nan:
             engine.facts["nan"] = nan
+
+    def _check_facts(self, extra: Facts) -> None:
+        """Raise if a checkpoint says what no run of this program can have saved."""
+        rows = self._partial if isinstance(self._partial, list) else [None]
+        numbers = [*rows, self.totals.values() if isinstance(self.totals, dict) else None]
+        if any(
+            each is None or not all(isinstance(number, int | float) for number in each)
+            for each in numbers
+        ) or set(self.totals) != set(self.program.totals):
+            raise CorruptionError(
+                f"{extra.where}: the checkpoint cannot be used: its totals are not those of this "
+                "program: remove it, and start the run from the beginning"
+            )
 
     def _identity(self) -> dict[str, Any]:
         """What else a checkpoint must agree on: the values that the user gave for vertices."""

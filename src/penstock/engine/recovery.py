@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from penstock.engine.checkpoint import Checkpoint, Schedule
+from penstock.engine.checkpoint_file import Facts, Rule
 from penstock.engine.engine import Engine
 from penstock.metrics import clock
 
@@ -45,9 +46,12 @@ class Recovery:
                 self._checkpoint.clear()
             self._checkpoint.close()
 
-    def resume(self, targets: Mapping[str, Any]) -> tuple[int, dict[str, Any]] | None:
+    def resume(
+        self, targets: Mapping[str, Any], rules: Mapping[str, Rule] | None = None
+    ) -> tuple[int, Facts] | None:
         """Fill arrays from the checkpoint and return its step and extra facts, if the run is to go
-        on from one and there is one.
+        on from one and there is one. ``rules``: what the entries of an array must be, because
+        kernels rely on it; checksums do not tell who wrote a file.
         """
         if self._checkpoint is None:
             return None
@@ -60,12 +64,12 @@ class Recovery:
             return None
         try:
             for name, target in targets.items():
-                saved.read_into(name, target)
+                saved.read_into(name, target, (rules or {}).get(name))
         finally:
             saved.close()
         self._saved_step = saved.step
         self._engine.options.progress.note(f"going on after step {saved.step}")
-        return saved.step, dict(saved.extra)
+        return saved.step, saved.extra
 
     @property
     def every_pages(self) -> int | None:

@@ -277,7 +277,8 @@ def _check_values(catalog: Catalog) -> None:
         check_whole(f"rules.{name}_dropped", catalog.rules.get(f"{name}_dropped", 0), 0)
 
 
-def check_whole(name: str, value: object, low: int, high: int = (1 << 63) - 1) -> None:
-    """Raise a ValueError if a value is no whole number within these bounds."""
+def check_whole(name: str, value: object, low: int, high: int = (1 << 63) - 1) -> int:
+    """The value; raises a ValueError if it is no whole number within these bounds."""
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise ValueError(f"{name} is {value!r}, expected a whole number from {low} to {high}")
+    return value
