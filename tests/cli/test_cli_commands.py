@@ -180,6 +180,20 @@ def test_build_skips_lines(cli, tmp_path):
     assert cli("build", tmp_path / "e.txt", tmp_path / "g", *options).data["num_edges"] == 2
 
 
+def test_build_tells_which_columns_and_lines_it_read(cli, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("id,from,to\n" + "1,2,3\n# note\n" * 20 + "1,2,x\n")
+    made = cli("build", path, tmp_path / "g", "--on-bad-line", "skip")
+    assert "1 bad lines skipped" in made.out
+    assert f"{path}: source is column 'from', target 'to'" in made.out
+    assert "20 comment lines" in made.out
+    assert f"{path}:42: found '1,2,x', expected a target id" in made.out
+    options = ("--on-bad-line", "skip", "--overwrite", "--json")
+    notes = cli("build", path, tmp_path / "g", *options).data["notes"]
+    assert len(notes) == 3
+    assert cli("build", path, tmp_path / "h", *options, "--max-bad-lines", "0").code == 1
+
+
 def test_build_num_vertices(cli, tmp_path):
     (tmp_path / "e.txt").write_text("0 1\n")
     data = cli("build", tmp_path / "e.txt", tmp_path / "g", "--num-vertices", 7, "--json").data

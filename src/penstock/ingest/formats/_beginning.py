@@ -41,6 +41,8 @@ class Beginning:
     names: list[str] | None
     #: The fields of the first edge, None if there is none.
     first: list[bytes] | None
+    #: Comments above the header.
+    comments: int = 0
 
 
 def is_name(column: object) -> bool:
@@ -99,6 +101,7 @@ def look(path: str, options: ReadOptions) -> Beginning:
     comment = tuple(options.comment.encode()[i : i + 1] for i in range(len(options.comment)))
     separator = given_separator(options)
     found: list[tuple[int, list[bytes]]] = []
+    comments = 0
     for number, line in lines:
         if number == 0 and line.startswith(_MATRIX_MARKET):
             raise InputError(
@@ -107,6 +110,8 @@ def look(path: str, options: ReadOptions) -> Beginning:
             )
         bare = line.strip(b" \t")
         if number < options.skip_lines or not bare or bare.startswith(comment):
+            above = not found and number >= options.skip_lines
+            comments += above and bare.startswith(comment)
             continue
         if separator is None:
             separator = _find_separator(line, path)
@@ -120,7 +125,8 @@ def look(path: str, options: ReadOptions) -> Beginning:
     if not has_header(records, separator, options, path):
         return Beginning(path, separator, options.skip_lines, None, records[0])
     first = records[1] if len(records) > 1 else None
-    return Beginning(path, separator, found[0][0] + 1, _decoded(records[0]), first)
+    names = _decoded(records[0])
+    return Beginning(path, separator, found[0][0] + 1, names, first, comments)
 
 
 def _find_separator(line: bytes, path: str) -> bytes:

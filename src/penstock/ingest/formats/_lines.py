@@ -42,8 +42,9 @@ class Layout:
     separator: bytes = b""
     names: bool = False
     comment: bytes = b"#%"
-    #: Lines to pass over.
+    #: Lines to pass over, and how many of them are comments.
     skip_lines: int = 0
+    comments: int = 0
     #: The ids that may occur, both ends included.
     id_range: tuple[int, int] = _ALL_IDS
     #: What the first column must be; other columns count as if it were not there.
@@ -319,6 +320,7 @@ def read_rows(
         for parsed in ordered_map(parse, pieces, options.threads):
             if parsed.layout is not layout:
                 layout, line = parsed.layout, 1
+                bad_lines.comments += layout.comments
             line += parsed.skipped
             if parsed.num_bad:
                 messages = [_message(layout, bad, line + bad.line) for bad in parsed.bad]

@@ -127,6 +127,7 @@ def _layout(here: Beginning, options: ReadOptions, kind: IdKind, columns: Column
         names=kind == "string",
         comment=options.comment.encode(),
         skip_lines=here.skip_lines,
+        comments=here.comments,
         integer_hint=integer_hint,
         separator_hint=separator_hint,
     )
