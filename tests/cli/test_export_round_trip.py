@@ -38,10 +38,10 @@ def test_every_string(tmp_path, name, edges):
     try:
         file = export(graph, tmp_path / name, overwrite=True)
     except OptionError as error:
-        assert name != "e.parquet"
-        assert ".parquet" in str(error)
-        if name != "e.txt":
-            assert "\x00" in "".join(u + v for u, v in edges)
+        refusal = str(error)
+        with_nul = "\x00" in "".join(u + v for u, v in edges)
+        assert ".parquet" in refusal
+        assert name == "e.txt" or (with_nul and name != "e.parquet")
         return
     again = ps.build(str(file), tmp_path / "again", ids="string", overwrite=True)
     assert edges_of(again) == edges_of(graph)
