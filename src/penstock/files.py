@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from penstock.errors import AccessError, DiskSpaceError, InputNotFoundError, TargetExistsError
+from penstock.errors import (
+    AccessError,
+    DiskSpaceError,
+    InputNotFoundError,
+    PenstockError,
+    TargetExistsError,
+    WriteError,
+)
 
 
 def check_target(path: Path, *, overwrite: bool) -> None:
@@ -38,13 +45,25 @@ def unfinished(path: Path, *, overwrite: bool) -> Iterator[Path]:
         check_target(path, overwrite=overwrite)
         temporary.replace(path)
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskSpaceError(
-                f"{path}: the disk is full; nothing was left behind. Free some space, or write to "
-                "another disk"
-            ) from error
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise AccessError(f"{path}: no permission: {error.strerror}") from error
-        raise
+        if isinstance(error, PenstockError):
+            raise
+        raise _write_error(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _write_error(path: Path, error: OSError) -> PenstockError:
+    """What to raise when a file cannot be written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskSpaceError(
+            f"{path}: the disk is full; nothing was left behind. Free some space, or write to "
+            "another disk"
+        )
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return AccessError(f"{path}: no permission: {error.strerror}")
+    if error.errno == errno.EFBIG:
+        return WriteError(
+            f"{path}: the file would be larger than the system allows (ulimit -f); nothing was "
+            "left behind"
+        )
+    return WriteError(f"{path}: cannot be written: {error.strerror or error}")

@@ -34,13 +34,16 @@ class ReadOptions:
     weights: bool | str | int | None = None
     #: Further columns to keep with the edges, by name or number.
     attributes: tuple[str | int, ...] = ()
-    #: Source and target columns, by name or number.
-    source: str | int = 0
-    target: str | int = 1
+    #: Source and target columns, by name or number. None: those with usual names, else the first
+    #: two.
+    source: str | int | None = None
+    target: str | int | None = None
     #: Whether edges are to have a direction; None: as the input says. Of objects whose edges have
     #: none, both directions are read if they are to have one.
     directed: bool | None = None
     on_bad_line: OnBadLine = "error"
+    #: How many lines may be skipped: a number, or a percentage such as "5%". None: the usual limit.
+    max_bad_lines: int | str | None = None
     threads: int = 1
     #: Bytes of text a reader may hold in one block; a reader holds about threads + 2 blocks.
     block_bytes: int = 8 << 20
@@ -50,11 +53,18 @@ class ReadOptions:
 
 @dataclass(slots=True)
 class BadLines:
-    """The lines that were passed over because ``on_bad_line="skip"``."""
+    """The lines (or rows of a table) that were skipped because ``on_bad_line="skip"``."""
 
     count: int = 0
     #: The first few, each as the message it would have raised.
     examples: list[str] = field(default_factory=list)
+    #: Lines that are comments.
+    comments: int = 0
+
+    def clear(self) -> None:
+        """Start to count again."""
+        self.count = self.comments = 0
+        self.examples.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +97,10 @@ class Source:
     bad_lines: BadLines = field(default_factory=BadLines)
     #: What to call it in messages.
     name: str = "input"
+    #: What was found out about it that the user should know.
+    notes: tuple[str, ...] = ()
+    #: Whether it was read from files: then it is a mistake if there are no edges.
+    is_file: bool = False
 
 
 class Importer(Protocol):

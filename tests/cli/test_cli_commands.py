@@ -66,9 +66,8 @@ def test_every_option_of_build_is_on_the_command_line():
     found = build.build_options(given)
     signature = inspect.signature(api.build)
     assert set(found) == set(signature.parameters) - {"source", "path", "progress"}
-    same = {k: v for k, v in found.items() if k not in ("columns", "stripes", "attributes")}
+    same = {k: v for k, v in found.items() if k not in ("stripes", "attributes")}
     assert same == {name: signature.parameters[name].default for name in same}
-    assert found["columns"] == (0, 1)
 
 
 def test_generate_takes_every_graph_option():
@@ -76,7 +75,8 @@ def test_generate_takes_every_graph_option():
     missing = both - set(inspect.signature(generate.command).parameters)
     about_input = {
         *("sources", "weights", "no_weights", "attribute", "columns", "ids", "format"),
-        *("separator", "comment", "header", "skip_lines", "on_bad_line", "num_vertices"),
+        *("separator", "comment", "header", "skip_lines", "on_bad_line", "max_bad_lines"),
+        "num_vertices",
     }
     assert missing == about_input
 
@@ -178,6 +178,20 @@ def test_build_skips_lines(cli, tmp_path):
     (tmp_path / "e.txt").write_text("junk\njunk again\n1 2\nhuh\n2 3\n")
     options = ("--skip-lines", 2, "--on-bad-line", "skip", "--no-header", "--ids", "int", "--json")
     assert cli("build", tmp_path / "e.txt", tmp_path / "g", *options).data["num_edges"] == 2
+
+
+def test_build_tells_which_columns_and_lines_it_read(cli, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("id,from,to\n" + "1,2,3\n# note\n" * 20 + "1,2,x\n")
+    made = cli("build", path, tmp_path / "g", "--on-bad-line", "skip")
+    assert "1 bad lines skipped" in made.out
+    assert f"{path}: source is column 'from', target 'to'" in made.out
+    assert "20 comment lines" in made.out
+    assert f"{path}:42: found '1,2,x', expected a target id" in made.out
+    options = ("--on-bad-line", "skip", "--overwrite", "--json")
+    notes = cli("build", path, tmp_path / "g", *options).data["notes"]
+    assert len(notes) == 3
+    assert cli("build", path, tmp_path / "h", *options, "--max-bad-lines", "0").code == 1
 
 
 def test_build_num_vertices(cli, tmp_path):

@@ -53,7 +53,7 @@ def test_strings_come_back(tmp_path, name):
 @pytest.mark.parametrize("name", ["e.csv", "e.parquet"])
 def test_awkward_strings_come_back(tmp_path, name):
     (tmp_path / "in.tsv").write_text("a b\t#c,d\n;\té\n")
-    graph = ps.build(str(tmp_path / "in.tsv"), tmp_path / "g", ids="string", separator="\t")
+    graph = ps.build(str(tmp_path / "in.tsv"), tmp_path / "g", ids="string", header=False)
     file = export(graph, tmp_path / name)
     again = ps.build(str(file), tmp_path / "again", ids="string")
     assert edges_of(again) == edges_of(graph) == [(";", "é"), ("a b", "#c,d")]
@@ -61,7 +61,7 @@ def test_awkward_strings_come_back(tmp_path, name):
 
 def test_awkward_strings_are_refused_in_plain_text(tmp_path):
     (tmp_path / "in.tsv").write_text("a b\tc\n")
-    graph = ps.build(str(tmp_path / "in.tsv"), tmp_path / "g", separator="\t")
+    graph = ps.build(str(tmp_path / "in.tsv"), tmp_path / "g", header=False)
     with pytest.raises(OptionError, match="'a b'"):
         export(graph, tmp_path / "e.txt")
     assert not (tmp_path / "e.txt").exists()

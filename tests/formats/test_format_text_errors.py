@@ -89,9 +89,10 @@ def test_nul_far_into_a_file(tmp_path):
 
 
 def test_empty_string_ids(tmp_path):
-    path = write(tmp_path / "a.csv", 'a,b\n"",c\n,d\n')
+    """In quotes there is an empty string, otherwise nothing."""
+    path = write(tmp_path / "a.csv", 'a,b\n"",c\n,d\nb,""\n')
     source = open_source(path, ReadOptions(on_bad_line="skip"))
-    assert (rows(source), source.bad_lines.count) == ([("a", "b")], 2)
+    assert (rows(source), source.bad_lines.count) == ([("a", "b"), ("", "c"), ("b", "")], 1)
 
 
 def test_skipping_keeps_five_examples_and_counts_anew_each_time(tmp_path):
@@ -99,7 +100,8 @@ def test_skipping_keeps_five_examples_and_counts_anew_each_time(tmp_path):
     write(tmp_path / "a.txt", "1 1\n")
     write(tmp_path / "b.txt", "\n".join(lines))
     for threads in (1, 2):
-        options = ReadOptions(on_bad_line="skip", block_bytes=32, threads=threads)
+        limits = {"max_bad_lines": 34, "block_bytes": 32, "threads": threads}
+        options = ReadOptions(on_bad_line="skip", **limits)
         source = open_source(tmp_path / "*.txt", options)
         for _ in range(2):
             assert rows(source) == [(1, 1), *((i, i) for i in range(100) if i % 3)]
@@ -114,9 +116,10 @@ def test_line_numbers(tmp_path, threads, where):
     """In the second of three files, whatever the block size; skipped lines and headers count."""
     lines = ["1 2" if i % 7 else "# comment" for i in range(1, 501)]
     lines[where - 1] = "bad line"
-    write(tmp_path / "a.txt", "1 2\n" * 77)
-    write(tmp_path / "b.txt", "skip\nskip\nsrc dst\n" + "\n".join(lines) + "\n")
-    write(tmp_path / "c.txt", "1 2\n")
+    top = "skip\nskip\nsrc dst\n"
+    write(tmp_path / "a.txt", top + "1 2\n" * 77)
+    write(tmp_path / "b.txt", top + "\n".join(lines) + "\n")
+    write(tmp_path / "c.txt", top + "1 2\n")
     for size in (16, 50, 64, 1000, 1 << 20):
         files = {"skip_lines": 2, "header": True, "ids": "int"}
         with pytest.raises(ParseError, match=rf"b\.txt:{where + 3}: found 'bad line'"):

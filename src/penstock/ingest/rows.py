@@ -17,7 +17,7 @@ from penstock.ingest.spool import IntChunk, Packed, Spool, pack_chunk
 from penstock.jit import kernel
 from penstock.parallel import ordered_map
 from penstock.progress import Progress
-from penstock.protocols import Source
+from penstock.protocols import BadLines, Source
 from penstock.store.folder import check_space
 from penstock.types import U64, EdgeChunk, Names
 
@@ -147,6 +147,8 @@ def read_rows(
     if scratch is not None and source.unit == "bytes" and source.size is not None:
         # Rows take about as much room as they do in a file.
         check_space(scratch, max(0, int(source.size) - limit), "a copy of the input")
+    for note in source.notes:
+        progress.note(note)
     progress.start("reading", source.size, source.unit)
     for piece in ordered_map(digest, source.chunks(progress.advance), threads):
         spool.append(piece.packed)
@@ -162,7 +164,32 @@ def read_rows(
     result.fingerprint = seen
     if source.vertices is not None:
         _read_vertices(source.vertices(), result, scratch, limit, seed)
+    for note in _passed_over(source.bad_lines):
+        progress.note(note)
+    if result.rows.num_rows == 0:
+        _refuse_empty_file(source)
     return result
+
+
+def _passed_over(bad_lines: BadLines) -> Iterator[str]:
+    """What is to be said about lines that are no edges."""
+    if bad_lines.comments:
+        yield f"{bad_lines.comments:,} comment lines"
+    if bad_lines.count:
+        examples = "".join(f"\n  {example}" for example in bad_lines.examples)
+        others = "\n  ..." if bad_lines.count > len(bad_lines.examples) else ""
+        yield f"{bad_lines.count:,} bad lines skipped:{examples}{others}"
+
+
+def _refuse_empty_file(source: Source) -> None:
+    """An empty file is rather a mistake than a graph; empty arrays are meant."""
+    if source.is_file and source.declared is None and source.vertices is None:
+        count = source.bad_lines.count
+        skipped = f" ({count:,} bad lines were skipped)" if count else ""
+        raise InputError(
+            f"{source.name}: has no edges{skipped}, so nothing was built; check the file, or pass "
+            "num_vertices=0 (--num-vertices 0) if an empty graph is meant"
+        )
 
 
 def _read_vertices(

@@ -68,8 +68,9 @@ def build(
     header: bool | None = None,
     skip_lines: int = 0,
     ids: IdKind | None = None,
-    columns: tuple[str | int, str | int] = (0, 1),
+    columns: tuple[str | int, str | int] | None = None,
     on_bad_line: OnBadLine = "error",
+    max_bad_lines: int | str | None = None,
     progress: Progress | None = None,
 ) -> Graph:
     """Build a graph directory from an input of any size, in bounded memory.
@@ -85,8 +86,8 @@ def build(
     directed
         Whether edges have a direction. None: what the input says, else yes.
     weights
-        True for the input's usual weight column (the third, in text), or the column's name or
-        number. None: what is usual for the format; False: none.
+        True for the input's usual weight column ("weight", else the third), or the column's name
+        or number. None: what is usual for the format; False: none.
     memory
         Bytes the build may hold, such as ``"512MB"``, beyond what Python and the compiled kernels
         take. None: half of what is available.
@@ -119,9 +120,12 @@ def build(
         Where temporary files go; None: beside the target.
     threads
         None: one for each core.
-    format, separator, comment, header, skip_lines, ids, columns, on_bad_line
-        How to read the input. ``columns`` are those of source and target, by number or name;
-        ``ids`` is "int" or "string"; ``on_bad_line="skip"`` passes over lines that cannot be read.
+    format, separator, comment, header, skip_lines, ids, columns, on_bad_line, max_bad_lines
+        How to read the input. ``columns`` are those of source and target, by number or name; None:
+        those with usual names, else the first two. ``ids`` is "int" or "string".
+        ``on_bad_line="skip"`` skips lines and rows that cannot be read, at most ``max_bad_lines``
+        of them: a number, or a percentage such as ``"5%"``. None: 10 or 1 %, whichever is more, but
+        no more than half.
     progress
         Receives how far the work has come.
 
@@ -148,6 +152,7 @@ def build(
         target=target_column,
         directed=directed,
         on_bad_line=on_bad_line,
+        max_bad_lines=max_bad_lines,
         threads=count,
         block_bytes=plan.block_bytes,
         chunk_rows=plan.chunk_rows,
@@ -232,13 +237,16 @@ def from_edges(
     neighbour_order: NeighbourOrder = "id",
     threads: int | None = None,
     ids: IdKind | None = None,
-    columns: tuple[str | int, str | int] = (0, 1),
+    columns: tuple[str | int, str | int] | None = None,
+    on_bad_line: OnBadLine = "error",
+    max_bad_lines: int | str | None = None,
 ) -> Graph:
     """A graph in memory from arrays of ids (numbers or strings); nothing is written.
 
     Instead of arrays it takes one object that :func:`build` reads: a table, a sparse matrix, a
-    graph of NetworkX or igraph; ``weights``, ``attributes`` and (of a table) ``columns`` are for
-    these. ``ids`` is "int" or "string", if the ids are to be read as something else than they are.
+    graph of NetworkX or igraph; ``weights``, ``attributes`` and (of a table) ``columns``,
+    ``on_bad_line`` and ``max_bad_lines`` are for these. ``ids`` is "int" or "string", if the ids
+    are to be read as something else than they are.
 
     The vertices are those that edges name or the object has, or ``0 .. num_vertices - 1`` if that
     is given. The other options are those of :func:`build`.
@@ -259,6 +267,8 @@ def from_edges(
         source=source_column,
         target=target_column,
         directed=directed,
+        on_bad_line=on_bad_line,
+        max_bad_lines=max_bad_lines,
         threads=count,
     )
     source = open_source(data, read)
@@ -280,7 +290,11 @@ def _is_directed(source: Source, directed: bool | None) -> bool:  # noqa: FBT001
     return source.directed is not False if directed is None else directed
 
 
-def _two(columns: tuple[str | int, str | int]) -> tuple[str | int, str | int]:
+def _two(
+    columns: tuple[str | int, str | int] | None,
+) -> tuple[str | int, str | int] | tuple[None, None]:
+    if columns is None:
+        return None, None
     if not isinstance(columns, tuple) or len(columns) != 2:
         raise OptionError(f"columns: expected two, of source and target; got {columns!r}")
     return columns

@@ -7,6 +7,7 @@ appears under its name when it is complete.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -20,7 +21,9 @@ from penstock.config import thread_count
 from penstock.engine.result_columns import Namer, ids_of
 from penstock.errors import OptionError
 from penstock.files import unfinished
+from penstock.ingest.formats._beginning import has_header
 from penstock.progress import Progress, Silent
+from penstock.protocols import ReadOptions
 from penstock.store.graph import Graph
 from penstock.store.source import holding_still
 from penstock.types import U32, Array
@@ -37,7 +40,11 @@ _GROUP_ROWS = 1 << 19
 #: What the ends of an edge are called, unless a column is called so.
 _END_NAMES = (("source", "target"), ("src", "dst"), ("from", "to"))
 #: What an id must not have in plain text, where nothing can be put in quotes.
-_UNFIT = r'[\s,;"]|^[#%]|^$'
+_UNFIT = r'[\s,;"\x00]|^[#%\x{FEFF}]|^$'
+#: What an id must not have in text of any kind.
+_NUL = r"\x00"
+_DIGITS = r"^-?[0-9]+$"
+_PLAIN_NAME = re.compile(r"\w[\w .-]*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +131,15 @@ def _target(path: Path, format_name: str | None) -> _Target:
 def _write(
     graph: Graph, target: _Target, temporary: Path, threads: int, progress: Progress
 ) -> None:
-    if target.format == "txt" and graph.catalog.ids.kind == "string":
-        _check_plain(_strings(graph))
+    if target.format != "parquet" and graph.catalog.ids.kind == "string":
+        _check_strings(_strings(graph), target, progress)
     schema, batches = edge_batches(graph, _END_NAMES, threads)
     progress.start("exporting", graph.num_edges, "edges")
     with ExitStack() as stack:
         write = _writer(stack, target, temporary, schema)
-        for batch in batches:
+        for i, batch in enumerate(batches):
+            if i == 0 and target.format == "txt":
+                _check_no_header(batch, target)
             write(batch)
             progress.advance(len(batch))
 
@@ -216,14 +225,33 @@ def _strings(graph: Graph) -> pa.Array:
     return pa.concat_arrays(chunks or [pa.array([], pa.large_string())])
 
 
-def _check_plain(strings: pa.Array) -> None:
+def _check_strings(strings: pa.Array, target: _Target, progress: Progress) -> None:
+    """Raise an OptionError if ids would not be the same when the file is read again."""
     import pyarrow.compute as pc
 
-    unfit = strings.filter(pc.match_substring_regex(strings, _UNFIT))
+    plain = target.format == "txt"
+    unfit = strings.filter(pc.match_substring_regex(strings, _UNFIT if plain else _NUL))
     if len(unfit):
+        others = ".csv, .tsv or .parquet" if plain else ".parquet"
         raise OptionError(
-            f"the id {unfit[0].as_py()!r} cannot be written as plain text, which has no quotes; "
-            "export to .csv, .tsv or .parquet instead"
+            f"{target.path}: the id {unfit[0].as_py()!r} cannot be written as "
+            f"{'plain text, which has no quotes' if plain else 'text'}; export to {others} instead"
+        )
+    if pc.any(pc.match_substring_regex(strings, _DIGITS)).as_py():
+        progress.note(
+            f"{target.path}: some ids are strings of digits; pass ids='string' (--ids string) to "
+            "read them as strings again"
+        )
+
+
+def _check_no_header(batch: pa.RecordBatch, target: _Target) -> None:
+    """Raise an OptionError if the first edge of plain text would be taken for a header."""
+    rows = zip(*(column.to_pylist() for column in batch.slice(0, 2).columns), strict=True)
+    records = [[str(value).encode() for value in row] for row in rows]
+    if records and has_header(records, b"", ReadOptions(), str(target.path)):
+        raise OptionError(
+            f"{target.path}: the first edge, {b' '.join(records[0]).decode()!r}, would be read as "
+            "a header; export to .csv, .tsv or .parquet instead"
         )
 
 
@@ -264,9 +292,7 @@ def _text_file(stack: ExitStack, compression: str | None, temporary: Path) -> An
 
 
 def _header(names: list[str], separator: str) -> bytes:
-    import csv
-    import io
+    def quoted(name: str) -> str:
+        return name if _PLAIN_NAME.fullmatch(name) else '"' + name.replace('"', '""') + '"'
 
-    line = io.StringIO()
-    csv.writer(line, delimiter=separator, lineterminator="\n").writerow(names)
-    return line.getvalue().encode()
+    return (separator.join(map(quoted, names)) + "\n").encode()

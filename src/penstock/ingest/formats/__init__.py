@@ -7,11 +7,13 @@ import importlib
 import os
 import pkgutil
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from typing import Any, cast
 
 from penstock.errors import InputError, InputNotFoundError, OptionError
 from penstock.ingest.formats._bytes import format_suffix, looks_like_text, read_sample
+from penstock.ingest.formats._skipping import most_skipped
 from penstock.protocols import Importer, ReadOptions, Source
 
 _FALLBACK = "text"
@@ -33,10 +35,12 @@ def open_source(data: Any, options: ReadOptions) -> Source:
 
     Raises InputNotFoundError if there is no such file, OptionError if nothing can read it.
     """
+    most_skipped(options.max_bad_lines, 0)
     paths = _as_paths(data)
     if paths is not None:
         files = find_files(paths)
-        return _importer_of_files(files, options).open_source(files, options)
+        source = _importer_of_files(files, options).open_source(files, options)
+        return replace(source, is_file=True)
     for importer in importers().values():
         if importer.accepts(data):
             if options.format not in (None, importer.NAME):

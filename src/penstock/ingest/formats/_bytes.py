@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
 
@@ -196,23 +196,26 @@ def _too_long(path: str, length: int) -> InputError:
     )
 
 
-def _last_of(buffer: U8, ends: bytes) -> int:
-    """Where the last of some bytes is, or -1."""
+def after_last(buffer: U8, ends: bytes = b"\n") -> int:
+    """Where to cut behind the last of some bytes; 0 if there is none."""
     stop = len(buffer)
     while stop > 0:
         start = max(0, stop - 4096)
         piece = buffer[start:stop].tobytes()
         found = max(piece.rfind(end) for end in ends)
         if found >= 0:
-            return start + found
+            return start + found + 1
         stop = start
-    return -1
+    return 0
 
 
-def blocks(stream: ByteStream, block_bytes: int, within_lines: bytes = b"") -> Iterator[U8]:
-    """Cut a stream after the last newline of each block; the arrays are the caller's to keep.
+def blocks(
+    stream: ByteStream, block_bytes: int, cut_after: Callable[[U8], int] = after_last
+) -> Iterator[U8]:
+    """Cut a stream into blocks; the arrays are the caller's to keep.
 
-    A longer line makes a longer block, unless ``within_lines`` has bytes to cut after instead.
+    ``cut_after`` says how many bytes of an array go into a block: those up to the last newline,
+    unless another function is given. If it says 0, the block grows.
     """
     longest = max(_LONGEST_LINE, _LONGEST_BLOCKS * block_bytes)
     carry = np.empty(0, np.uint8)
@@ -221,17 +224,16 @@ def blocks(stream: ByteStream, block_bytes: int, within_lines: bytes = b"") -> I
         buffer = np.empty(size, np.uint8)
         buffer[: len(carry)] = carry
         used = len(carry) + stream.readinto(buffer.data[len(carry) :])
+        start = skip if skip and buffer[: min(skip, used)].tobytes() == _BOM else 0
         cut = used
         if used == size:
-            cut = _last_of(buffer, b"\n") + 1
-            if cut == 0 and within_lines:
-                cut = _last_of(buffer, within_lines) + 1
+            cut = cut_after(buffer[start:])
+            cut = start + cut if cut else 0
             if cut == 0:
                 if size >= longest:
                     raise _too_long(stream.path, size)
                 carry, size = buffer, min(2 * size, longest)
                 continue
-        start = skip if skip and buffer[: min(skip, used)].tobytes() == _BOM else 0
         if cut > start:
             yield buffer[start:cut]
         if used < size:

@@ -1,11 +1,16 @@
-"""Which columns of a table are wanted: from names and numbers to positions."""
+"""Which columns of a table are wanted: from names and numbers to positions.
+
+Source and target are the columns that the user asks for, else those with the usual names, else the
+first two.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from penstock.errors import InputError, OptionError
+from penstock.ingest.formats._ends import usual_ends
 from penstock.protocols import ReadOptions
 
 #: The name of a weight that has no other.
@@ -63,12 +68,27 @@ def find_column(
     return position
 
 
+def choose_ends(
+    options: ReadOptions, names: Sequence[str] | None, width: int | None, where: str
+) -> tuple[int, int]:
+    """The positions of source and target."""
+    if options.source is None and options.target is None and names is not None:
+        found = usual_ends(names, where)
+        if found is not None:
+            return found
+    source = 0 if options.source is None else options.source
+    target = 1 if options.target is None else options.target
+    return find_column(source, names, width, where), find_column(target, names, width, where)
+
+
 def choose(
-    options: ReadOptions, names: Sequence[str] | None, width: int | None, where: str, usual: int = 2
+    options: ReadOptions, names: Sequence[str] | None, width: int | None, where: str
 ) -> Columns:
-    """Positions for what the options ask for; ``usual`` is the weight of ``weights=True``."""
-    source = find_column(options.source, names, width, where)
-    target = find_column(options.target, names, width, where)
+    """Positions for what the options ask for. The usual weight is the column called "weight", or
+    the third.
+    """
+    source, target = choose_ends(options, names, width, where)
+    usual = names.index(WEIGHT) if names is not None and WEIGHT in names else 2
     has_weight = options.weights is not None and options.weights is not False
     values = []
     if options.weights is True:
@@ -96,6 +116,38 @@ def choose(
     return Columns(source, target, tuple(values), tuple(called), has_weight)
 
 
+def like_first(
+    columns: Columns, first: Sequence[str], names: Sequence[str], where: str, first_where: str
+) -> Columns:
+    """Where the columns of the first of several files are in another one, by their names."""
+    if list(first) == list(names):
+        return columns
+    places = []
+    for position in (columns.source, columns.target, *columns.values):
+        name = first[position] if position < len(first) else None
+        if name is None or names.count(name) != 1:
+            raise InputError(
+                f"{where}: has the columns {', '.join(map(repr, names))}, but {first_where} has "
+                f"{', '.join(map(repr, first))}; files of one build need the same names for the "
+                "columns that are read"
+            )
+        places.append(names.index(name))
+    return replace(columns, source=places[0], target=places[1], values=tuple(places[2:]))
+
+
+def column_notes(columns: Columns, names: Sequence[str] | None, where: str) -> str:
+    """Which columns are read, in words."""
+
+    def called(position: int) -> str:
+        known = names is not None and position < len(names)
+        return repr(names[position]) if names is not None and known else f"number {position}"
+
+    words = f"{where}: source is column {called(columns.source)}, target {called(columns.target)}"
+    if columns.has_weight:
+        words += f", weight {called(columns.values[0])}"
+    return words
+
+
 def wants_weight(options: ReadOptions, where: str, *, present: bool, habit: bool = True) -> bool:
     """Whether to read the one weight a format can have."""
     wanted = options.weights
@@ -116,7 +168,7 @@ def refuse_columns(options: ReadOptions, where: str, *, strings: bool = False) -
     """Raise an OptionError for options that a format without a choice of columns has no use for."""
     if options.attributes:
         raise OptionError(f"{where}: this format has no attributes, got {options.attributes!r}")
-    if (options.source, options.target) != (0, 1):
+    if (options.source, options.target) not in ((None, None), (0, 1)):
         raise OptionError(f"{where}: source= and target= do not apply to this format")
     if options.ids == "string" and not strings:
         raise OptionError(f"{where}: vertices are numbered in this format; ids='string' cannot be")

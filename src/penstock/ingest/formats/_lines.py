@@ -1,12 +1,13 @@
 """Text files of rows: blocks of lines are parsed on several threads and come out in order.
 
-Line numbers are counted in the end, when the blocks are in order again; until then a bad line is
-known by its place within its block.
+A field in quotes may go over several lines, so blocks are cut where a record ends. Line numbers are
+counted in the end, when the blocks are in order again; until then a bad line is known by its place
+within its block.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -15,17 +16,19 @@ from functools import cache, partial
 import numpy as np
 
 from penstock.errors import ParseError
-from penstock.ingest.formats._bytes import ByteStream, blocks
+from penstock.ingest.formats._bytes import ByteStream, after_last, blocks
 from penstock.ingest.formats._columns import Columns
+from penstock.ingest.formats._skipping import EXAMPLES, add_skipped, check_skipped
 from penstock.ingest.formats._tables import Out, Rules, powers_of_ten
 from penstock.parallel import ordered_map
 from penstock.protocols import BadLines, ReadOptions
 from penstock.types import I64, U8, U64, Array, EdgeChunk, Names
 
-_EXAMPLES = 5
 _OPEN_NUMBERS = 4096
 _SHOWN = 60
 _ALL_IDS = (0, 2**64 - 1)
+_QUOTE = ord('"')
+_PIECE = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +42,9 @@ class Layout:
     separator: bytes = b""
     names: bool = False
     comment: bytes = b"#%"
-    #: Lines to pass over.
+    #: Lines to pass over, and how many of them are comments.
     skip_lines: int = 0
+    comments: int = 0
     #: The ids that may occur, both ends included.
     id_range: tuple[int, int] = _ALL_IDS
     #: What the first column must be; other columns count as if it were not there.
@@ -74,8 +78,11 @@ class _Parsed:
     stored_bytes: int
     chunk: EdgeChunk
     lines: int
+    num_comments: int
     num_bad: int
     bad: list[_Bad] = field(default_factory=list)
+    #: Lines after a bad line that stopped the parser, and how many of them are bad, too.
+    further: tuple[int, int] = (0, 0)
 
 
 @cache
@@ -99,23 +106,54 @@ def _roles(layout: Layout) -> I64:
     return roles
 
 
-def _read_blocks(layouts: Iterable[Layout], options: ReadOptions) -> Generator[_Block, None, None]:
+def _comment_table(layout: Layout) -> Array:
+    table = np.zeros(256, np.bool_)
+    table[list(layout.comment)] = True
+    return table
+
+
+def _has_quotes(layout: Layout, data: U8) -> bool:
+    """Whether a field may be in quotes; between blanks a quote is a character like any other."""
+    starts = range(0, len(data), _PIECE) if layout.separator else ()
+    return any((data[start : start + _PIECE] == _QUOTE).any() for start in starts)
+
+
+def _after_record(layout: Layout, to_skip: int, data: U8) -> int:
+    """Where to cut behind the last record that is complete; 0 if none is."""
+    from penstock.ingest.formats import _passes, _scan
+
+    start, skipped = _passes.after_lines(data, to_skip)
+    if skipped < to_skip or not _has_quotes(layout, data[start:]):
+        return after_last(data)
+    separator, comment = ord(layout.separator), _comment_table(layout)
+    return int(start + _scan.complete_records(data[start:], separator, comment))
+
+
+def _read_blocks(layouts: Sequence[Layout], options: ReadOptions) -> Generator[_Block, None, None]:
+    for layout in layouts:
+        yield from _file_blocks(layout, options)
+
+
+def _file_blocks(layout: Layout, options: ReadOptions) -> Iterator[_Block]:
     from penstock.ingest.formats import _passes
 
-    for layout in layouts:
-        to_skip = layout.skip_lines
-        before = 0
-        with ByteStream(layout.path) as stream:
-            for data in blocks(stream, options.block_bytes):
-                skipped = start = 0
+    to_skip = layout.skip_lines
+    before = 0
+    with ByteStream(layout.path) as stream:
+
+        def cut_after(data: U8) -> int:
+            return _after_record(layout, to_skip, data)
+
+        for data in blocks(stream, options.block_bytes, cut_after):
+            skipped = start = 0
+            if to_skip > 0:
+                start, skipped = _passes.after_lines(data, to_skip)
+                to_skip -= skipped
                 if to_skip > 0:
-                    start, skipped = _passes.after_lines(data, to_skip)
-                    to_skip -= skipped
-                    if to_skip > 0:
-                        start = len(data)
-                position = stream.position()
-                yield _Block(layout, data[start:], skipped, position - before)
-                before = position
+                    start = len(data)
+            position = stream.position()
+            yield _Block(layout, data[start:], skipped, position - before)
+            before = position
 
 
 def _ahead(blocks: Iterator[_Block]) -> Generator[_Block, None, None]:
@@ -127,43 +165,63 @@ def _ahead(blocks: Iterator[_Block]) -> Generator[_Block, None, None]:
             yield block
 
 
-def _parse(block: _Block, options: ReadOptions) -> _Parsed:
-    from penstock.ingest.formats import _passes, _scan
+def _scan_block(layout: Layout, data: U8, lines: int, *, skip_bad: bool) -> Out:
+    from penstock.ingest.formats import _scan
 
-    layout, data = block.layout, block.data
     columns = layout.columns
-    lines = _passes.count_lines(data)
     capacity = lines + 1
     out = Out(
         ids=np.empty((2, capacity), np.uint64),
         lengths=np.empty((2, capacity if layout.names else 0), np.int64),
         values=np.empty((len(columns.values), capacity), np.float64),
-        state=np.zeros(3, np.int64),
+        state=np.zeros(4, np.int64),
         open=np.empty((_OPEN_NUMBERS, 4), np.int64),
-        bad=np.empty((_EXAMPLES, 3), np.int64),
+        bad=np.empty((EXAMPLES, 3), np.int64),
     )
     rules = Rules(
         separator=ord(layout.separator or b"\0"),
         tag=ord(layout.tag or b"\0"),
         names=layout.names,
         num_weights=int(columns.has_weight),
-        skip_bad=options.on_bad_line == "skip",
+        skip_bad=skip_bad,
+        quotes=_has_quotes(layout, data),
         low=np.uint64(layout.id_range[0]),
         high=np.uint64(layout.id_range[1]),
     )
-    comment = np.zeros(256, np.bool_)
-    comment[list(layout.comment)] = True
-    roles = _roles(layout)
+    comment, roles = _comment_table(layout), _roles(layout)
     at = 0
     while at < len(data):
         at = _scan.scan_rows(data, at, rules, comment, roles, _powers(), out)
         for value, row, start, stop in out.open[: out.state[1]].tolist():
             out.values[value, row] = float(data[start:stop].tobytes())
         out.state[1] = 0
+    return out
+
+
+def _parse(block: _Block, options: ReadOptions) -> _Parsed:
+    from penstock.ingest.formats import _passes
+
+    layout, data = block.layout, block.data
+    lines = _passes.count_lines(data)
+    skip_bad = options.on_bad_line == "skip"
+    out = _scan_block(layout, data, lines, skip_bad=skip_bad)
     num_bad = int(out.state[2])
-    bad = [_locate(data, *where) for where in out.bad[:num_bad].tolist()]
-    chunk = _chunk(layout, data, out)
-    return _Parsed(layout, block.skipped, block.stored_bytes, chunk, lines, num_bad, bad)
+    further = (0, 0)
+    if num_bad and not skip_bad:
+        rest = data[int(out.bad[0, 0]) :]
+        after = _scan_block(layout, rest[_passes.after_lines(rest, 1)[0] :], lines, skip_bad=True)
+        further = (int(after.state[0] + after.state[2]), int(after.state[2]))
+    return _Parsed(
+        layout=layout,
+        skipped=block.skipped,
+        stored_bytes=block.stored_bytes,
+        chunk=_chunk(layout, data, out),
+        lines=lines,
+        num_comments=int(out.state[3]),
+        num_bad=num_bad,
+        bad=[_locate(data, *where) for where in out.bad[:num_bad].tolist()],
+        further=further,
+    )
 
 
 def _chunk(layout: Layout, data: U8, out: Out) -> EdgeChunk:
@@ -219,7 +277,7 @@ def _expected(layout: Layout, bad: _Bad) -> str:
         f"{layout.separator_hint}",
         _scan.NOT_NUMBER: value_words,
         _scan.NO_WEIGHT: f"{value_words}, not nan or nothing, because it is the weight",
-        _scan.QUOTING: 'a closing double quote (") at the end of a field, on the same line',
+        _scan.QUOTING: 'a closing double quote (") at the end of a field',
         _scan.WRONG_TAG: f"a line that begins with {layout.tag.decode()!r}",
     }
     return words[bad.code]
@@ -233,35 +291,49 @@ def _message(layout: Layout, bad: _Bad, line: int) -> str:
     return f"{layout.path}:{line}: found {shown(bad.text)}, expected {_expected(layout, bad)}"
 
 
+def _stopped(parsed: _Parsed, message: str, good: int) -> ParseError:
+    """The error for a bad line. Lines like it can be skipped only if most are not like it."""
+    lines, bad = parsed.further
+    good += len(parsed.chunk) + lines - bad
+    if good > bad:
+        return ParseError(
+            f"{message} (or pass on_bad_line='skip', --on-bad-line skip, to leave such lines out)"
+        )
+    return ParseError(
+        f"{message}; {bad + 1:,} of the first {good + bad + 1:,} lines are like that, so check "
+        "which columns are meant (columns=, weights=, attributes=), and the separator"
+    )
+
+
 def read_rows(
-    layouts: Iterable[Layout],
+    layouts: Sequence[Layout],
     options: ReadOptions,
     bad_lines: BadLines,
     advance: Callable[[float], None],
 ) -> Iterator[EdgeChunk]:
     """Yield the rows of one file after the other. A bad line raises ParseError, or is counted."""
-    bad_lines.count = 0
-    bad_lines.examples.clear()
+    bad_lines.clear()
     layout: Layout | None = None
-    line = 1
+    line, good = 1, 0
     parse = partial(_parse, options=options)
     with closing(_read_blocks(layouts, options)) as blocks, closing(_ahead(blocks)) as pieces:
         for parsed in ordered_map(parse, pieces, options.threads):
             if parsed.layout is not layout:
                 layout, line = parsed.layout, 1
+                bad_lines.comments += layout.comments
             line += parsed.skipped
             if parsed.num_bad:
                 messages = [_message(layout, bad, line + bad.line) for bad in parsed.bad]
                 if options.on_bad_line == "error":
-                    raise ParseError(
-                        f"{messages[0]} (or pass on_bad_line='skip', --on-bad-line skip, "
-                        "to leave such lines out)"
-                    )
-                bad_lines.count += parsed.num_bad
-                bad_lines.examples += messages[: _EXAMPLES - len(bad_lines.examples)]
+                    raise _stopped(parsed, messages[0], good)
+                add_skipped(bad_lines, parsed.num_bad, messages)
+            bad_lines.comments += parsed.num_comments
+            good += len(parsed.chunk)
             line += parsed.lines
             yield from split(parsed.chunk, options.chunk_rows)
             advance(parsed.stored_bytes)
+    name = layouts[0].path if len(layouts) == 1 else f"{len(layouts)} files"
+    check_skipped(bad_lines, good, options, name)
 
 
 def split(chunk: EdgeChunk, rows: int) -> Iterator[EdgeChunk]:

@@ -3,9 +3,7 @@
 A kernel reads ``data[at:end]`` and never beyond. Positions are int64; ids are uint64 throughout,
 because Numba turns uint64 mixed with int64 into float64.
 
-Numbers come out as Python's ``float()`` would read them: few digits and a small exponent by one
-exact multiplication or division, the others by the 128-bit product of Lemire, "Number parsing at
-a gigabyte per second", 2021. What even that leaves open is listed for the caller to settle.
+Quotes are those of RFC 4180: a field in quotes may hold separators, line ends and doubled quotes.
 """
 
 from __future__ import annotations
@@ -15,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.ingest.formats._tables import GREATEST_POWER, LEAST_POWER, Out, Rules
+from penstock.ingest.formats._numbers import BROKEN, EXACT, OPEN, read_number
+from penstock.ingest.formats._tables import Out, Rules
 from penstock.jit import borrowing_kernel, spliced
 from penstock.types import U8, U64, Array
 
@@ -27,134 +26,12 @@ NOT_INTEGER, NEGATIVE, TOO_LARGE, OUT_OF_RANGE, NO_ID, NOT_UTF8 = 1, 2, 3, 4, 5,
 TOO_FEW, NOT_NUMBER, NO_WEIGHT, QUOTING, WRONG_TAG = 7, 8, 9, 10, 11
 
 _NEWLINE, _RETURN, _SPACE, _TABULATOR, _QUOTE = 10, 13, 32, 9, 34
-_EXACT, _BROKEN, _OPEN = 0, 1, 2
 
-_ZERO, _ONE, _NINE, _TEN = np.uint64(0), np.uint64(1), np.uint64(9), np.uint64(10)
-_THIRTY_TWO = np.uint64(32)
-_LOW_HALF = np.uint64(0xFFFFFFFF)
-_ALL_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
-_EXACT_POWERS = np.array([10.0**i for i in range(23)])
+#: A field in quotes that goes over several lines may have this many bytes: an opening quote that
+#: is not closed must not hide the rest of a file.
+LONGEST_QUOTED = 1 << 20
 
-
-@borrowing_kernel
-def _high_word(a: Any, b: Any) -> Any:
-    """The upper 64 bits of a * b."""
-    a_high, a_low = a >> _THIRTY_TWO, a & _LOW_HALF
-    b_high, b_low = b >> _THIRTY_TWO, b & _LOW_HALF
-    middle = a_high * b_low + ((a_low * b_low) >> _THIRTY_TWO)
-    other = a_low * b_high + (middle & _LOW_HALF)
-    return a_high * b_high + (middle >> _THIRTY_TWO) + (other >> _THIRTY_TWO)
-
-
-@borrowing_kernel
-def _scaled(mantissa: Any, power: int, powers: Any) -> Any:
-    """The double nearest to mantissa * 10**power, mantissa > 0, and whether it is certain."""
-    if power < LEAST_POWER:
-        return 0.0, True
-    if power > GREATEST_POWER:
-        return math.inf, True
-    shift = 0
-    while mantissa >> np.uint64(63) == _ZERO:
-        mantissa <<= _ONE
-        shift += 1
-    row = power - LEAST_POWER
-    upper = _high_word(mantissa, powers[row, 0])
-    lower = mantissa * powers[row, 0]
-    if upper & np.uint64(0x1FF) == np.uint64(0x1FF):
-        more = _high_word(mantissa, powers[row, 1])
-        lower += more
-        if lower < more:
-            upper += _ONE
-    top = int(upper >> np.uint64(63))
-    cut = np.uint64(top + 9)
-    digits = upper >> cut
-    exponent = ((217706 * power) >> 16) + 63 + top - shift
-    tie = lower <= _ONE and digits & np.uint64(3) == _ONE and digits << cut == upper
-    if lower == _ALL_ONES or tie or exponent < -1022 or exponent > 1023:
-        return 0.0, False
-    digits = (digits + (digits & _ONE)) >> _ONE
-    return math.ldexp(np.float64(digits), exponent - 52), True
-
-
-@borrowing_kernel
-def _word(data: Any, at: int, end: int) -> Any:
-    """Read inf, infinity or nan in any case: the value and where it ends (``at`` if none)."""
-    if end - at < 3:
-        return 0.0, at
-    first, second, third = data[at] | 32, data[at + 1] | 32, data[at + 2] | 32
-    if first == 110 and second == 97 and third == 110:
-        return math.nan, at + 3
-    if first != 105 or second != 110 or third != 102:
-        return 0.0, at
-    long = end - at >= 8 and data[at + 3] | 32 == 105 and data[at + 4] | 32 == 110
-    long = long and data[at + 5] | 32 == 105 and data[at + 6] | 32 == 116
-    if long and data[at + 7] | 32 == 121:
-        return math.inf, at + 8
-    return math.inf, at + 3
-
-
-@borrowing_kernel
-def _mantissa(data: Any, at: int, end: int) -> Any:
-    """Read digits with at most one point: the first 19 that count, the power of ten that is
-    still to be applied, whether digits other than 0 were left out, and where they end
-    (-1 if there was no digit).
-    """
-    mantissa = _ZERO
-    power, taken = 0, 0
-    some, rest, point = False, False, False
-    while at < end:
-        digit = np.uint64(np.int64(data[at]) - 48)
-        if digit > _NINE:
-            if data[at] != 46 or point:
-                break
-            point = True
-        else:
-            some = True
-            if taken < 19:
-                mantissa = mantissa * _TEN + digit
-                taken += mantissa != _ZERO
-                power -= point
-            else:
-                rest = rest or digit != _ZERO
-                power += not point
-        at += 1
-    return mantissa, power, rest, at if some else -1
-
-
-@borrowing_kernel
-def _number(data: Any, at: int, end: int, powers: Any) -> Any:
-    """Read a decimal number: its value, where it ends, and _EXACT, _BROKEN or _OPEN."""
-    sign = 1.0
-    if at < end and (data[at] == 45 or data[at] == 43):
-        sign = -1.0 if data[at] == 45 else 1.0
-        at += 1
-    mantissa, power, rest, after = _mantissa(data, at, end)
-    if after < 0:
-        value, after = _word(data, at, end)
-        return sign * value, after, _EXACT if after > at else _BROKEN
-    at = after
-    if at < end and data[at] | 32 == 101:
-        at += 1
-        negative = at < end and data[at] == 45
-        at += at < end and (data[at] == 45 or data[at] == 43)
-        exponent, first = 0, at
-        while at < end and 48 <= data[at] <= 57:
-            exponent = min(exponent * 10 + int(data[at]) - 48, 1 << 40)
-            at += 1
-        if at == first:
-            return 0.0, at, _BROKEN
-        power += -exponent if negative else exponent
-    if mantissa == _ZERO:
-        return sign * 0.0, at, _EXACT
-    if not rest and -22 <= power <= 22 and mantissa <= np.uint64(1 << 53):
-        value = np.float64(mantissa)
-        value = value * _EXACT_POWERS[power] if power >= 0 else value / _EXACT_POWERS[-power]
-        return sign * value, at, _EXACT
-    value, certain = _scaled(mantissa, power, powers)
-    if certain and rest:
-        above, certain = _scaled(mantissa + _ONE, power, powers)
-        certain = certain and above == value
-    return sign * value, at, _EXACT if certain else _OPEN
+_ZERO, _NINE, _TEN = np.uint64(0), np.uint64(9), np.uint64(10)
 
 
 @spliced
@@ -240,22 +117,92 @@ def _closes(data: Any, at: int, end: int, separator: int) -> Any:
 
 
 @borrowing_kernel
+def _quoted_end(data: Any, at: int, end: int, separator: int) -> Any:
+    """Find the end of a field whose opening quote is at ``at``: where the closing quote is, where
+    to go on, whether there are doubled quotes inside, and whether more data could change it.
+
+    Without a proper closing quote the first is -1, and to go on is at the end of the line.
+    """
+    first = at
+    over_lines, doubled, cut_off = False, False, True
+    at += 1
+    while at < end:
+        if data[at] == _QUOTE:
+            if at + 1 == end or data[at + 1] != _QUOTE:
+                after = _after_blanks(data, at + 1, end, separator)
+                cut_off = after >= end or (data[after] == _RETURN and after + 1 == end)
+                if _line_ends(data, after, end) or data[after] == separator:
+                    return at, after, doubled, cut_off
+                break
+            doubled = True
+            at += 1
+        elif data[at] == _NEWLINE:
+            over_lines = True
+        if over_lines and at - first > LONGEST_QUOTED:
+            cut_off = False
+            break
+        at += 1
+    at = first
+    while at < end and data[at] != _NEWLINE:
+        at += 1
+    return -1, at, doubled, cut_off
+
+
+@borrowing_kernel
 def _quoted(data: Any, at: int, end: int, separator: int) -> Any:
     """Read a field in double quotes; doubled ones inside become single, in place."""
     start = at + 1
+    stop, after, doubled, _ = _quoted_end(data, at, end, separator)
+    if stop < 0:
+        return start, start, after, QUOTING
+    if not doubled:
+        return start, stop, after, 0
     to, at = start, start
-    while at < end and data[at] != _NEWLINE:
-        if data[at] == _QUOTE:
-            if at + 1 < end and data[at + 1] == _QUOTE:
-                at += 1
-            else:
-                after = _after_blanks(data, at + 1, end, separator)
-                closed = _line_ends(data, after, end) or data[after] == separator
-                return start, to, after, 0 if closed else QUOTING
+    while at < stop:
+        at += data[at] == _QUOTE
         data[to] = data[at]
         to += 1
         at += 1
-    return start, to, at, QUOTING
+    return start, to, after, 0
+
+
+@borrowing_kernel
+def _record_end(data: Any, at: int, end: int, separator: int, begins: Any) -> Any:
+    """Where the newline is that ends a record, and whether more data could change that; ``at`` is
+    where a field begins, or else behind one.
+    """
+    while at < end and data[at] != _NEWLINE:
+        if begins:
+            at = _after_blanks(data, at, end, separator)
+            begins = False
+            if at < end and data[at] == _QUOTE:
+                _, at, _, cut_off = _quoted_end(data, at, end, separator)
+                if cut_off:
+                    return at, True
+        else:
+            begins = data[at] == separator
+            at += 1
+    return at, False
+
+
+@borrowing_kernel
+def complete_records(data: U8, separator: int, comment: Array) -> int:
+    """How many bytes the records take that are complete; ``data`` begins with a record."""
+    end, at, complete = len(data), 0, 0
+    while at < end:
+        first = _after_blanks(data, at, end, 0)
+        if first < end and comment[data[first]]:
+            at = first
+            while at < end and data[at] != _NEWLINE:
+                at += 1
+        else:
+            at, cut_off = _record_end(data, at, end, separator, True)
+            if cut_off:
+                return complete
+        if at < end:
+            complete = at + 1
+        at += 1
+    return complete
 
 
 @borrowing_kernel
@@ -292,7 +239,8 @@ def _read_id(data: Any, at: int, end: int, rules: Any) -> Any:
         if code == 0 and not rules.low <= value <= rules.high:
             code = OUT_OF_RANGE
         return value, 0, after, code
-    if start == stop:
+    # An empty string is an id if it is in quotes, where the field starts behind one.
+    if start == stop and start == at:
         return _ZERO, 0, after, NO_ID
     return np.uint64(start), stop - start, after, 0 if _is_utf8(data, start, stop) else NOT_UTF8
 
@@ -300,16 +248,16 @@ def _read_id(data: Any, at: int, end: int, rules: Any) -> Any:
 @spliced
 def _read_value(data: Any, at: int, end: int, powers: Any, separator: int) -> Any:
     """Read a number: its value, where the field starts, stops and where to go on, and
-    _EXACT (also for an empty field, which is nan), _BROKEN or _OPEN, and the code.
+    EXACT (also for an empty field, which is nan), BROKEN or OPEN, and the code.
     """
-    value, after, status = _number(data, at, end, powers)
-    if status != _BROKEN and _closes(data, after, end, separator):
+    value, after, status = read_number(data, at, end, powers)
+    if status != BROKEN and _closes(data, after, end, separator):
         return value, at, after, after, status, 0
     start, stop, after, code = _field(data, at, end, separator)
     if code != 0 or start == stop:
-        return math.nan, start, stop, after, _EXACT, code
-    value, last, status = _number(data, start, stop, powers)
-    code = NOT_NUMBER if status == _BROKEN or last != stop else 0
+        return math.nan, start, stop, after, EXACT, code
+    value, last, status = read_number(data, start, stop, powers)
+    code = NOT_NUMBER if status == BROKEN or last != stop else 0
     return value, start, stop, after, status, code
 
 
@@ -340,7 +288,7 @@ def _read_row(data: Any, at: int, end: int, rules: Any, roles: Any, powers: Any,
             out.values[role - VALUE, row] = value
             if code == 0 and role - VALUE < rules.num_weights and math.isnan(value):
                 code = NO_WEIGHT
-            if code == 0 and status == _OPEN:
+            if code == 0 and status == OPEN:
                 k = out.state[1]
                 out.open[k, 0], out.open[k, 1] = role - VALUE, row
                 out.open[k, 2], out.open[k, 3] = start, stop
@@ -366,7 +314,11 @@ def scan_rows(
     while at < end and out.state[1] + num_values <= len(out.open):
         line = at
         at = _after_blanks(data, at, end, 0)
-        if not _line_ends(data, at, end) and not comment[data[at]]:
+        if _line_ends(data, at, end):
+            pass
+        elif comment[data[at]]:
+            out.state[3] += 1
+        else:
             mark = out.state[1]
             at, code, column = _read_row(data, line, end, rules, roles, powers, out)
             if code == 0:
@@ -379,6 +331,8 @@ def scan_rows(
                 out.state[2] = k + 1
                 if not rules.skip_bad:
                     return end
+            if rules.quotes:
+                at, _ = _record_end(data, at, end, rules.separator, False)
         while at < end and data[at] != _NEWLINE:
             at += 1
         at += 1

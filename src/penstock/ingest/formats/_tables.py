@@ -24,6 +24,8 @@ class Rules(NamedTuple):
     num_weights: int
     #: Whether to go on after a bad line.
     skip_bad: bool
+    #: Whether a field in quotes can occur, and so a line end that ends no record.
+    quotes: bool
     low: np.uint64
     high: np.uint64
 
@@ -34,7 +36,7 @@ class Out(NamedTuple):
     ids: U64
     lengths: I64
     values: Array
-    #: Rows so far, entries of ``open``, bad lines.
+    #: Rows so far, entries of ``open``, bad lines, comments.
     state: I64
     #: Numbers for the caller to settle: value column, row, start, stop.
     open: I64

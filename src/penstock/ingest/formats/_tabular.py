@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.errors import InputError
+from penstock.errors import InputError, PenstockError
 from penstock.ingest.formats._bytes import is_compressed, open_error
 
 _PARQUET, _ARROW = b"PAR1", b"ARROW1"
@@ -33,6 +33,11 @@ class Table:
     #: most that many rows.
     batches: Callable[[list[int], int], Iterator[Any]]
     cheap_to_repeat: bool = True
+    is_file: bool = False
+
+    def column_words(self, position: int) -> str:
+        """How messages speak of a column."""
+        return f"{self.name}: column {self.names[position]!r}"
 
 
 @contextmanager
@@ -45,6 +50,20 @@ def _naming(name: str) -> Iterator[None]:
     except (pa.ArrowException, OSError) as error:
         words = " ".join(str(error).split())
         raise InputError(f"{name}: cannot be read as a table: {words}") from None
+
+
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Turn every error of reading a file into ours: of a damaged file, Arrow and its bindings may
+    raise anything.
+    """
+    try:
+        yield
+    except PenstockError:
+        raise
+    except Exception as error:
+        words = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"{path}: cannot be read as a table: {words}") from error
 
 
 def _slices(batch: Any, rows: int) -> Iterator[Any]:
@@ -61,7 +80,7 @@ def open_table_file(path: str) -> Table:
             magic = file.read(8)
     except OSError as error:
         raise open_error(path, error) from None
-    with _naming(path):
+    with reading(path):
         if magic[:4] == _PARQUET:
             return _parquet(path)
         return _ipc(path, is_file=magic[:6] == _ARROW)
@@ -78,12 +97,12 @@ def _parquet(path: str) -> Table:
 
     def batches(positions: list[int], rows: int) -> Iterator[Any]:
         names = _single(schema, positions, path)
-        with _naming(path), open_file() as file:
+        with reading(path), open_file() as file:
             rows = min(rows, _BATCH_ROWS)
             for batch in file.iter_batches(rows, columns=names, use_threads=False):
                 yield batch.select(names)
 
-    return Table(path, schema.names, schema.types, num_rows, batches, cheap_to_repeat=False)
+    return Table(path, schema.names, schema.types, num_rows, batches, False, is_file=True)
 
 
 def _single(schema: Any, positions: list[int], where: str) -> list[str]:
@@ -123,7 +142,7 @@ def _ipc(path: str, *, is_file: bool) -> Table:
             yield reader.get_batch(i)
 
     def batches(positions: list[int], rows: int) -> Iterator[Any]:
-        with _naming(path):
+        with reading(path):
             mapped = _map(path)
             for whole in whole_batches(open_reader(mapped)):
                 for batch in _slices(whole.select(positions), rows):
@@ -132,7 +151,7 @@ def _ipc(path: str, *, is_file: bool) -> Table:
                     # What has been read need not stay in this process's memory.
                     mapped.madvise(mmap.MADV_DONTNEED)
 
-    return Table(path, schema.names, schema.types, None, batches, cheap_to_repeat=False)
+    return Table(path, schema.names, schema.types, None, batches, False, is_file=True)
 
 
 def open_memory(data: Any) -> Table:

@@ -17,6 +17,7 @@ from penstock.ingest.formats._bytes import COMPRESSED, format_suffix, is_compres
 from penstock.ingest.formats._columns import Columns, refuse_columns, wants_weight
 from penstock.ingest.formats._headed import check_count
 from penstock.ingest.formats._lines import Layout, read_rows
+from penstock.ingest.formats._skipping import add_skipped
 from penstock.protocols import BadLines, ReadOptions, Source
 from penstock.types import U64, EdgeChunk, Names
 
@@ -70,8 +71,11 @@ def open_source(data: list[str], options: ReadOptions) -> Source:
             names=source.id_kind == "string",
             comment=options.comment.encode(),
         )
-        for chunk in read_rows([layout], options, BadLines(), lambda _: None):
+        bad_lines = BadLines()
+        for chunk in read_rows([layout], options, bad_lines, lambda _: None):
             yield chunk.src
+        add_skipped(source.bad_lines, bad_lines.count, bad_lines.examples)
+        source.bad_lines.comments += bad_lines.comments
 
     return replace(
         source,

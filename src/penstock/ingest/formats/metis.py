@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.errors import InputError, ParseError
-from penstock.ingest.formats._bytes import ByteStream, blocks, file_size, text_lines
+from penstock.ingest.formats._bytes import ByteStream, after_last, blocks, file_size, text_lines
 from penstock.ingest.formats._columns import WEIGHT, refuse_columns, wants_weight
 from penstock.ingest.formats._headed import check_count, header_counts, only_file
 from penstock.ingest.formats._lines import shown
@@ -100,7 +100,7 @@ def _read(
     edges = OneSided(header.path)
     line, to_skip, before = 1, header.lines, 0
     with ByteStream(header.path) as stream:
-        for data in blocks(stream, options.block_bytes, within_lines=b" \t"):
+        for data in blocks(stream, options.block_bytes, _after_field):
             at = 0
             if to_skip:
                 at, skipped = _passes.after_lines(data, to_skip)
@@ -127,6 +127,11 @@ def _read(
     if edges.entries + edges.loops != announced:
         check_count(header.path, edges.entries, announced, "neighbours (two for each edge)")
     edges.check()
+
+
+def _after_field(data: U8) -> int:
+    """Lines may be as long as the file: they are cut between neighbours if need be."""
+    return after_last(data) or after_last(data, b" \t")
 
 
 def _error(header: _Header, state: I64, rest: U8, line: int) -> ParseError:

@@ -6,7 +6,7 @@ import resource
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from penstock.config import format_bytes
@@ -20,9 +20,31 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Building:
-    """Takes the graph when it is there."""
+    """Takes the graph when it is there, and what is said about its input until then."""
 
     graph: Graph | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _NotesApart:
+    """Keeps notes for the end, and passes on how far the work has come."""
+
+    progress: Progress
+    notes: list[str]
+
+    def start(self, stage: str, total: float | None, unit: str) -> None:
+        """Pass it on."""
+        self.progress.start(stage, total, unit)
+
+    def advance(self, amount: float) -> None:
+        """Pass it on."""
+        self.progress.advance(amount)
+
+    def note(self, text: str) -> None:
+        """Keep it, once."""
+        if text not in self.notes:
+            self.notes.append(text)
 
 
 def peak_bytes() -> int:
@@ -36,10 +58,10 @@ def building(*, as_json: bool) -> Iterator[tuple[Building, Progress]]:
     result = Building()
     started = time.perf_counter()
     with watching(kernels=True) as progress:
-        yield result, progress
+        yield result, _NotesApart(progress, result.notes)
     seconds = time.perf_counter() - started
     if result.graph is not None:
-        data = built(result.graph, seconds)
+        data = {**built(result.graph, seconds), "notes": result.notes}
         show("" if as_json else built_text(data), data, as_json=as_json)
 
 
@@ -53,7 +75,7 @@ def built(graph: Graph, seconds: float) -> dict[str, Any]:
 
 
 def built_text(data: dict[str, Any]) -> str:
-    """Two lines about it."""
+    """Two lines about it, and what there is to say about its input."""
     kind = "directed" if data["directed"] else "undirected"
     left_out = [
         f"{count:,} {name.replace('_', ' ')}"
@@ -61,8 +83,9 @@ def built_text(data: dict[str, Any]) -> str:
         if name.endswith(("_dropped", "_skipped")) and count
     ]
     notes = f" ({', '.join(left_out)})" if left_out else ""
-    return (
+    lines = [
         f"{data['path']}: {data['num_vertices']:,} vertices, {data['num_edges']:,} {kind} edges"
-        f"{notes}\n"
-        f"{format_bytes(data['disk']['total_bytes'])} on disk, built in {data['seconds']:.1f} s"
-    )
+        f"{notes}",
+        f"{format_bytes(data['disk']['total_bytes'])} on disk, built in {data['seconds']:.1f} s",
+    ]
+    return "\n".join([*lines, *data["notes"]])

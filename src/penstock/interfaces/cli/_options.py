@@ -60,8 +60,8 @@ Weights = Annotated[
     str | None,
     typer.Option(
         metavar="[COLUMN]",
-        help="Keep weights: from the input's usual column (in text the third), or from the "
-        "column of that name or number.",
+        help="Keep weights: from the input's usual column ('weight', else the third), or from "
+        "the column of that name or number.",
         rich_help_panel=_INPUT,
     ),
 ]
@@ -81,7 +81,8 @@ Columns = Annotated[
     str | None,
     typer.Option(
         metavar="SRC,DST",
-        help="Columns of source and target, by number from 0 or by name.",
+        help="Columns of source and target, by number from 0 or by name. Default: those with "
+        "names such as source and target, else the first two.",
         rich_help_panel=_INPUT,
     ),
 ]
@@ -117,7 +118,18 @@ SkipLines = Annotated[
 ]
 BadLine = Annotated[
     OnBadLine,
-    typer.Option(help="Stop at a line that cannot be read, or skip it.", rich_help_panel=_INPUT),
+    typer.Option(
+        help="Stop at a line or row that cannot be read, or skip it.", rich_help_panel=_INPUT
+    ),
+]
+MaxBadLines = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|P%",
+        help="With --on-bad-line skip: give up if more are bad. Default: 10 or 1%, whichever is "
+        "more, but no more than half.",
+        rich_help_panel=_INPUT,
+    ),
 ]
 
 Memory = Annotated[

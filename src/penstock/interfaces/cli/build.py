@@ -62,6 +62,7 @@ def command(
     header: o.Header = None,
     skip_lines: o.SkipLines = 0,
     on_bad_line: o.BadLine = "error",
+    max_bad_lines: o.MaxBadLines = None,
     num_vertices: o.NumVertices = None,
     duplicates: o.Duplicates = "last",
     self_loops: o.SelfLoops = "keep",
@@ -98,12 +99,15 @@ def build_options(given: dict[str, Any]) -> dict[str, Any]:
     elif weights == o.USUAL_WEIGHTS:
         weights = True
     undirected, separator = given["undirected"], given["separator"]
-    same = ("ids", "format", "comment", "header", "skip_lines", "on_bad_line", "num_vertices")
+    same = (
+        *("ids", "format", "comment", "header", "skip_lines", "num_vertices"),
+        *("on_bad_line", "max_bad_lines"),
+    )
     return {
         "directed": None if undirected is None else not undirected,
         "weights": weights,
         "attributes": tuple(given["attribute"] or ()),
-        "columns": o.pair(given["columns"], "columns") or (0, 1),
+        "columns": o.pair(given["columns"], "columns"),
         "separator": _SEPARATORS.get(separator, separator),
         **{name: given[name] for name in same},
         **o.graph_options(given),
