@@ -19,7 +19,6 @@ import numpy as np
 
 from penstock.algorithms._simulation import (
     STEP_ERROR,
-    check_max_iter,
     column_of,
     compare,
     finite_values,
@@ -28,6 +27,7 @@ from penstock.algorithms._simulation import (
 )
 from penstock.algorithms._weights import weight_sums
 from penstock.engine.algorithm import Cost, Task, VertexValues, algorithm
+from penstock.engine.parameters import check_max_iter
 from penstock.engine.programs import Settings
 from penstock.engine.result import Result
 from penstock.errors import OptionError

@@ -24,7 +24,6 @@ import numpy as np
 
 from penstock.algorithms._simulation import (
     STEP_ERROR,
-    check_max_iter,
     column_of,
     compare,
     finite_values,
@@ -32,6 +31,7 @@ from penstock.algorithms._simulation import (
     replay,
 )
 from penstock.engine.algorithm import Cost, Task, VertexValues, algorithm
+from penstock.engine.parameters import check_max_iter
 from penstock.engine.programs import Settings
 from penstock.engine.result import Result
 from penstock.errors import OptionError

@@ -41,6 +41,7 @@ from penstock.arrays import distinct
 from penstock.device.lists import notify
 from penstock.engine.algorithm import Cost, Task, algorithm
 from penstock.engine.engine import Engine
+from penstock.engine.parameters import check_max_iter
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
 from penstock.engine.scratch import ScratchColumn
@@ -358,8 +359,8 @@ def radius(
         )
     if not 0 < effective <= 1:
         raise OptionError(f"effective: expected a share above 0, up to 1; got {effective}")
-    if max_iter is not None and max_iter < 0:
-        raise OptionError(f"max_iter: expected at least 0, got {max_iter}")
+    if max_iter is not None:
+        check_max_iter(max_iter)
     with task.open(_cost(task.graph, b, effective, max_iter, seed)) as engine:
         balls, converged = _grow(engine, b, seed, max_iter)
         values = balls.effective(effective)
