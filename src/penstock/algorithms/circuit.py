@@ -310,7 +310,7 @@ def circuit(
         moving = int(outcome.totals["moving"])
         raise ConvergenceError(
             f"circuit: after {max_iter} iterations {moving:,} potentials may be off by more than "
-            f"{tol:.3g} of the largest one; give a larger max_iter or tol, or tol=0 to take them as "
-            "they are"
+            f"{tol:.3g} of the largest one; give a larger max_iter or tol, or tol=0 to take them "
+            "as they are"
         )
     return task.result("potential", values, more={"converged": outcome.converged})

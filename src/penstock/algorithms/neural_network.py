@@ -139,8 +139,8 @@ def neural_network(
     values
         float32 from -1 to 1; inputs are what they are.
     tolerance
-        None; the rounding of float32 at each step. Networks with cycles and large weights may
-        enlarge it from step to step.
+        None: exactly ``max_iter`` steps. The rounding of float32 is 6e-8 a step; networks with
+        large weights enlarge it from step to step.
     passes
         1 a step.
 

@@ -134,10 +134,10 @@ def pagerank(
         Above or equal to 0, and 1 in all.
     tolerance
         The differences from the exact ranks add up to ``(alpha * tol + 5e-7) / (1 - alpha)`` at
-        most, 1e-5 by default, on graphs of any size. The 5e-7 are for rounding, 1e-12 with float64:
-        a ``tol`` below 1e-7 asks for it. (NetworkX multiplies its ``tol`` by the number of
-        vertices.) After ``max_iter`` iterations with ``tol=0`` the ranks are as far as they are:
-        ``stats["change"]`` has the last change, and ``stats["converged"]`` is False.
+        most, 1e-5 by default, on graphs of any size (5e-7 is for the rounding of float32; float64
+        has 1e-12). ``stats["error_bound"]`` has this bound for the last change, after ``max_iter``
+        iterations with ``tol=0``, too. For a ``tol`` below 1e-7 use float64. NetworkX multiplies
+        its ``tol`` by the number of vertices.
     passes
         1 an iteration, 1 more before with ``weight``. About ``log(tol) / log(alpha)`` iterations at
         most, 85 by default; 12 to 25 on random graphs.

@@ -337,9 +337,11 @@ def radius(
         Numbers of edges, from 0 to the eccentricity, with a linear rise between two distances.
         Vertices that cannot be reached do not count. A vertex counts as reached by itself.
     tolerance
-        Counts have the standard error of the counters. An eccentricity is never too large, and too
-        small where the last vertices in reach leave the counter as it is; the diameter is the
-        largest of many, and hardly ever off by more than 1 or 2.
+        Counts have the standard error of the counters, on graphs of any size. An eccentricity is
+        never too large, and too small where the last vertices in reach leave the counter as it is:
+        where few vertices are far away, as in paths and roads, by up to a share of about
+        2 / 2**b. The diameter is the largest of them: on graphs of few levels hardly ever off by
+        more than 1 or 2, on a path of 3,000 vertices by 0.3 to 2 % with b = 6.
     passes
         1 for each distance up to the diameter, and 1 more; fewer if the graph is undirected, where
         the last ones look at few lists. 5 to 6 on undirected R-MAT graphs.

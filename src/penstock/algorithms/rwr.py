@@ -120,9 +120,9 @@ def rwr(
         Above or equal to 0, and 1 in all.
     tolerance
         The differences from the exact values add up to ``((1 - restart) * tol + 5e-7) / restart``
-        at most, 6e-5 by default, on graphs of any size. The 5e-7 are for rounding, 1e-12 with
-        float64: a ``tol`` below 1e-7 asks for it. With ``tol=0``, ``stats["change"]`` has the last
-        change, and ``stats["converged"]`` is False.
+        at most, 6e-5 by default, on graphs of any size (5e-7 is for the rounding of float32;
+        float64 has 1e-12). ``stats["error_bound"]`` has this bound for the last change, with
+        ``tol=0``, too. For a ``tol`` below 1e-7 use float64.
     passes
         1 an iteration, 1 more before with ``weight``; 20 to 75 iterations.
 
