@@ -66,6 +66,12 @@ def test_text_has_the_top_and_every_fact(cli, web):
     assert "strategy" not in shown.out
 
 
+def test_a_run_says_whether_it_converged(cli, web):
+    assert "(converged)" in cli("run", "pagerank", web).out
+    stopped = cli("run", "pagerank", web, "--tol", 0, "--max-iter", 2)
+    assert "2  (not converged: stopped at max_iter)" in stopped.out
+
+
 def test_iterations_are_a_table(cli, web):
     shown = cli("run", "pagerank", web, "--iterations", "--tol", 0, "--max-iter", 4)
     table = shown.out.split("Iterations\n")[1].split("\n\n")[0].splitlines()
@@ -87,8 +93,11 @@ def test_json_is_one_object_with_everything(cli, web):
 
 
 def test_verified(cli, web, monkeypatch):
-    assert cli("run", "pagerank", web, "--json", "--verify").data["verified"] is True
-    assert "verified by another method" in cli("run", "pagerank", web, "--verify").out
+    data = cli("run", "pagerank", web, "--json", "--verify").data
+    assert data["verified"] is True
+    assert 0 < data["measured_error"] <= 1e-5
+    shown = cli("run", "pagerank", web, "--verify").out
+    assert f"verified by another method; measured error {data['measured_error']:.2g}" in shown
 
     def fail(graph: object, result: object) -> None:
         raise VerificationError("all wrong")

@@ -118,3 +118,11 @@ def test_a_function_is_no_weight(kind):
     graph.add_edges_from(list(graph.edges)[:20])
     found = pagerank(ListedGraph(graph), weight=lambda u, v, data: 1 / 0)
     same(found, nx.pagerank(graph, weight=lambda u, v, data: 1 / 0))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_tolerance_is_for_each_node_as_in_networkx(way, tmp_path):
+    graph = random_graph(30, 70, 5, directed=True, weights=None)
+    given = backend_graph(graph, way, tmp_path)
+    for tol in (1e-2, 3e-3, 1e-4, float("inf")):  # such that a few iterations are enough
+        same(pagerank(given, tol=tol), nx.pagerank(graph, tol=tol), 1e-12)

@@ -44,12 +44,6 @@ def given_values(graph: Graph, values: Any, name: str, missing: float) -> F32:
     return given
 
 
-def check_max_iter(max_iter: int) -> None:
-    """Raise if it is not a number of iterations."""
-    if max_iter < 0:
-        raise OptionError(f"max_iter: expected at least 0, got {max_iter}")
-
-
 def finite_values(name: str, outcome: Outcome, field: str, advice: str) -> F32:
     """The values that a program left; raises if some are not finite."""
     values: F32 = outcome.values.pop(field)
@@ -64,8 +58,8 @@ def finite_values(name: str, outcome: Outcome, field: str, advice: str) -> F32:
 def replay(
     graph: Graph, column: str | None, start: F64, step: Step, times: int, kept: F32 | None = None
 ) -> F64:
-    """The same simulation edge by edge, in float64 but for values between steps. Vertices have the
-    values that they keep, where ``kept`` has one.
+    """The same simulation edge by edge, in float64. Vertices have the values that they keep, where
+    ``kept`` has one.
     """
     values = start
     for _ in range(times):
@@ -76,15 +70,18 @@ def replay(
         values = step(values, sums, weights)
         if kept is not None:
             values = np.where(np.isnan(kept), values, kept)
-        values = values.astype(np.float32).astype(np.float64)
     return values
 
 
 def compare(graph: Graph, result: Result, expected: F64, error: float) -> None:
-    """Raise if values differ by more than an error, as a share of the largest."""
+    """Raise if values differ by more than an error, as a share of the largest; notes the largest
+    difference as ``stats["measured_error"]``, as such a share, too.
+    """
     values = by_vid(graph, result.values.astype(np.float64))
-    scale = float(np.abs(expected).max(initial=0))
-    wrong = np.flatnonzero(~(np.abs(values - expected) <= error * max(scale, 1e-30)))
+    scale = max(float(np.abs(expected).max(initial=0)), 1e-30)
+    differences = np.abs(values - expected) / scale
+    result.stats["measured_error"] = float(differences.max(initial=0))
+    wrong = np.flatnonzero(~(differences <= error))
     if len(wrong):
         k = wrong[0]
         raise VerificationError(

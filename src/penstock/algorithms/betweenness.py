@@ -215,7 +215,8 @@ def betweenness(
         normalized, estimates are scaled up to all sources. A sampled source is scaled by one source
         less, because no path that begins at a vertex counts for it; NaN if it is the only one.
     tolerance
-        Path counts and sums are float64: exact up to 2**53 paths, then to 16 digits.
+        Path counts and sums are float64: exact up to 2**53 paths, then to 16 digits. With ``k``,
+        values are estimates, whose standard error falls with ``sqrt(k)``.
     ties
         All shortest paths count, in equal shares. By weight, paths are equally long if their sums
         are equal as float64.

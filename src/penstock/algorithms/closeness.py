@@ -260,8 +260,8 @@ def closeness(
         reach this one are left out of the mean; if none does it is 0, and so it is if all distances
         are 0.
     tolerance
-        Exact without k but for rounding. With k, mean distances are off by about the diameter times
-        sqrt(log(n) / k).
+        Exact without k (the default) but for rounding. With k, mean distances are off by about the
+        diameter times sqrt(log(n) / k): choose k for the size of the graph.
     passes
         About 4 for each 64 sources on R-MAT graphs, at most as many as levels; for more sources at
         once if memory has 24 bytes a vertex for each 64. By weight, about 4 for each source.

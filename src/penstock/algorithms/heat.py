@@ -19,7 +19,6 @@ import numpy as np
 
 from penstock.algorithms._simulation import (
     STEP_ERROR,
-    check_max_iter,
     column_of,
     compare,
     finite_values,
@@ -28,6 +27,7 @@ from penstock.algorithms._simulation import (
 )
 from penstock.algorithms._weights import weight_sums
 from penstock.engine.algorithm import Cost, Task, VertexValues, algorithm
+from penstock.engine.parameters import check_max_iter
 from penstock.engine.programs import Settings
 from penstock.engine.result import Result
 from penstock.errors import OptionError
@@ -141,7 +141,8 @@ def heat(
         float32, in the unit of ``initial``. With a c that is too large they go beyond all bounds,
         which raises a ConvergenceError. The sum of all is kept where edges lead both ways.
     tolerance
-        None; the rounding of float32 at each step.
+        None: exactly ``max_iter`` steps. The rounding of float32 adds less than 1e-6 of the largest
+        temperature a step, unless c is larger than the one that None chooses.
     passes
         1 a step; 1 more before if c is to be chosen and there are weights.
 

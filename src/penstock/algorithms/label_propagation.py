@@ -34,9 +34,9 @@ from penstock.algorithms._labels_check import verify
 from penstock.engine.algorithm import Cost, Task, algorithm
 from penstock.engine.checkpoint_file import within
 from penstock.engine.engine import Engine
+from penstock.engine.parameters import check_max_iter
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
-from penstock.errors import OptionError
 from penstock.store.graph import Graph
 from penstock.store.mapped import PART, iter_parts, read_range
 from penstock.stream.lists import Piece
@@ -223,8 +223,7 @@ def label_propagation(task: Task, max_iter: int = 10) -> Result:
     >>> ps.label_propagation(g, max_iter=5).values.tolist()
     [0, 0, 0, 2, 2, 2]
     """
-    if max_iter < 0:
-        raise OptionError(f"max_iter: expected 0 or more, got {max_iter}")
+    check_max_iter(max_iter)
     graph = task.graph
     with task.open(_cost(graph, max_iter)) as engine:
         ranks = propagate(engine, max_iter)

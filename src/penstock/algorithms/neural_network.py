@@ -24,7 +24,6 @@ import numpy as np
 
 from penstock.algorithms._simulation import (
     STEP_ERROR,
-    check_max_iter,
     column_of,
     compare,
     finite_values,
@@ -32,6 +31,7 @@ from penstock.algorithms._simulation import (
     replay,
 )
 from penstock.engine.algorithm import Cost, Task, VertexValues, algorithm
+from penstock.engine.parameters import check_max_iter
 from penstock.engine.programs import Settings
 from penstock.engine.result import Result
 from penstock.errors import OptionError
@@ -139,8 +139,8 @@ def neural_network(
     values
         float32 from -1 to 1; inputs are what they are.
     tolerance
-        None; the rounding of float32 at each step. Networks with cycles and large weights may
-        enlarge it from step to step.
+        None: exactly ``max_iter`` steps. The rounding of float32 is 6e-8 a step; networks with
+        large weights enlarge it from step to step.
     passes
         1 a step.
 

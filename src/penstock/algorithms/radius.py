@@ -42,6 +42,7 @@ from penstock.device.lists import notify
 from penstock.engine.algorithm import Cost, Task, algorithm
 from penstock.engine.checkpoint_file import Facts, within
 from penstock.engine.engine import Engine
+from penstock.engine.parameters import check_max_iter
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
 from penstock.engine.scratch import ScratchColumn
@@ -351,9 +352,11 @@ def radius(
         Numbers of edges, from 0 to the eccentricity, with a linear rise between two distances.
         Vertices that cannot be reached do not count. A vertex counts as reached by itself.
     tolerance
-        Counts have the standard error of the counters. An eccentricity is never too large, and too
-        small where the last vertices in reach leave the counter as it is; the diameter is the
-        largest of many, and hardly ever off by more than 1 or 2.
+        Counts have the standard error of the counters, on graphs of any size. An eccentricity is
+        never too large, and too small where the last vertices in reach leave the counter as it is:
+        where few vertices are far away, as in paths and roads, by up to a share of about
+        2 / 2**b. The diameter is the largest of them: on graphs of few levels hardly ever off by
+        more than 1 or 2, on a path of 3,000 vertices by 0.3 to 2 % with b = 6.
     passes
         1 for each distance up to the diameter, and 1 more; fewer if the graph is undirected, where
         the last ones look at few lists. 5 to 6 on undirected R-MAT graphs.
@@ -373,8 +376,8 @@ def radius(
         )
     if not 0 < effective <= 1:
         raise OptionError(f"effective: expected a share above 0, up to 1; got {effective}")
-    if max_iter is not None and max_iter < 0:
-        raise OptionError(f"max_iter: expected at least 0, got {max_iter}")
+    if max_iter is not None:
+        check_max_iter(max_iter)
     with task.open(_cost(task.graph, b, effective, max_iter, seed)) as engine:
         balls, converged = _grow(engine, b, seed, max_iter)
         values = balls.effective(effective)

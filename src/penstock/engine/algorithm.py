@@ -18,6 +18,7 @@ from numpy.typing import DTypeLike
 from penstock.engine.engine import Engine
 from penstock.engine.execute import Outcome, execute
 from penstock.engine.options import OPTION_NAMES, RunOptions
+from penstock.engine.parameters import checked_numbers
 from penstock.engine.programs import Settings
 from penstock.engine.result import Result
 from penstock.engine.result_columns import ids_of
@@ -246,12 +247,12 @@ class Algorithm:
                 f"devices: {self.name} runs on one CPU only, got {names}; leave out devices (the "
                 "guide to devices lists the algorithms that run on others)"
             )
-        return self._function(task, **own)
+        return self._function(task, **checked_numbers(self.parameters, own))
 
     def cost(self, graph: Graph | Changing, **own: Any) -> Cost:
         """What it will need on a graph with these parameters."""
         with reading(graph) as still:
-            return self._cost(still, **self._complete(own))
+            return self._cost(still, **self._complete(checked_numbers(self.parameters, own)))
 
     def _complete(self, own: Mapping[str, Any]) -> dict[str, Any]:
         """All parameters: those given, and the defaults of the others."""

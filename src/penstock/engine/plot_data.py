@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: In the order in which one is chosen if none is asked for.
 KINDS = ("degrees", "components", "convergence", "active", "values", "timeline")
 #: What an iteration may note of how far it is from the end.
-RESIDUALS = {"change": "change of all values, summed", "moving": "values that still move"}
+RESIDUALS = {"change": "change of all values, summed", "moving": "values that are not settled"}
 #: Values that tell how far a vertex is; less than 0 or infinite: it is not reached.
 _FAR = ("level", "distance")
 #: Values that are ids: tables of edges have them.

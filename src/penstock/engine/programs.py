@@ -115,10 +115,13 @@ class ProgramRun:
                 self._initialise()
             else:
                 self.iterations, extra = saved
-                self.totals, self.converged = extra["totals"], bool(extra["converged"])
                 pages = max(each.num_pages for each in engine.graph.catalog.directions.values())
-                self._page, self._partial = extra.whole("page", 0, pages), extra["partial"]
+                self.totals, self._partial = extra["totals"], extra["partial"]
+                self._page = extra.whole("page", 0, pages)
                 self._check_facts(extra)
+                if self.iterations and not self._page:
+                    # ``until`` may be another than that of the run that was saved.
+                    self.converged = self._is_done(active=bool(self.active.any()))
                 if not self.state.in_memory:
                     self.state.reload()
             while not self.converged and self.iterations < settings.max_iter:
@@ -151,8 +154,7 @@ class ProgramRun:
 
     def _extra(self) -> dict[str, Any]:
         return {
-            "totals": self.totals, "converged": self.converged,
-            "page": self._page, "partial": self._partial,
+            "totals": self.totals, "page": self._page, "partial": self._partial,
         }  # fmt: skip
 
     def _saved_arrays(self) -> dict[str, Any]:
@@ -162,7 +164,7 @@ class ProgramRun:
         return arrays
 
     def _iterate(self, recovery: Recovery) -> None:
-        settings, began = self._settings, clock()
+        began = clock()
         choice = self._choose()
         strategy, frontier = choice.strategy, choice.frontier
         if self._page:
@@ -188,10 +190,13 @@ class ProgramRun:
             self._dispatcher.took(strategy, choice.cost, clock() - began)
         self._team.host_alone(alone=False)
         self.iterations += 1
-        if self.program.activate is not None and not (sums and sums[0]):
-            self.converged = True
-        if settings.until is not None and settings.until(self.totals):
-            self.converged = True
+        self.converged = self._is_done(active=bool(sums and sums[0]))
+
+    def _is_done(self, *, active: bool) -> bool:
+        """Whether an iteration has left nothing to do; ``active``: some vertices are."""
+        if self.program.activate is not None and not active:
+            return True
+        return self._settings.until is not None and bool(self._settings.until(self.totals))
 
     def _pull(self, params: tuple[Any, ...], recovery: Recovery) -> list[Any]:
         """All pages; an asynchronous run may stop and go on after some of them."""

@@ -10,10 +10,10 @@ import numpy as np
 from penstock.engine.algorithm import Task
 from penstock.engine.dispatch import Strategy
 from penstock.engine.options import RunOptions
+from penstock.engine.parameters import check_max_iter
 from penstock.engine.programs import Mode, Settings
 from penstock.engine.result import Result
 from penstock.engine.vertices import by_vid
-from penstock.errors import OptionError
 from penstock.program import Program
 from penstock.store.graph import Graph
 from penstock.store.source import holding_still
@@ -50,7 +50,8 @@ def run(
     start
         Ids of the vertices that are active at first (programs with ``activate``); None: all.
     max_iter
-        Iterations at most.
+        Iterations at most; ``stats["converged"]`` says whether ``until`` held, or nothing was
+        active, by then.
     until
         Called with the totals after each iteration; stops when it returns True.
     mode
@@ -67,8 +68,7 @@ def run(
         The first state field as values, the others as columns.
     """
     task = Task(graph, RunOptions.of(**options))
-    if max_iter < 0:
-        raise OptionError(f"max_iter: expected at least 0, got {max_iter}")
+    check_max_iter(max_iter)
     settings = Settings(
         params=dict(params or {}),
         max_iter=max_iter,

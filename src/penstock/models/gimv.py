@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from numpy.typing import DTypeLike
 
+from penstock.engine.parameters import check_tol
 from penstock.engine.result import Result
 from penstock.engine.run import run
 from penstock.errors import OptionError
@@ -70,7 +71,9 @@ def gimv(
         ``change(new, old)``: how much an entry has changed; added up over all vertices. None: the
         absolute difference.
     tol
-        Stop when that sum is at most ``tol``. None: run exactly ``max_iter`` iterations.
+        Stop when that sum is at most ``tol``, whatever the number of vertices. The default, 0, is
+        for values that settle exactly, such as labels; give one for values that approach a limit.
+        None: run exactly ``max_iter`` iterations.
     until
         A test of your own instead: called with the sum, stops when it returns True.
     max_iter
@@ -98,6 +101,8 @@ def gimv(
     ... ).values
     array([0, 0, 0, 3, 3])
     """
+    if tol is not None:
+        check_tol(tol)
     start = start_of(graph, "vector", vector, dtype, params, fields)
     accumulator = accumulator_of(start.dtype)
     program = Program(

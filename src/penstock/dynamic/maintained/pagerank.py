@@ -3,9 +3,9 @@
 The values are the ranks of ``ps.pagerank`` on the graph as it is (rank flows along edges, an
 undirected one counts both ways, parallel ones count each; that of vertices without out-edges goes
 to all alike; ranks add up to 1), as float64. After every batch the sum of the differences from the
-exact ranks is at most ``tol``. The bound itself is in ``facts["error"]``, and is smaller than
-``tol`` most of the time. (``ps.pagerank`` has another tolerance: it stops when one more iteration
-changes the ranks by ``tol * n`` in all.)
+exact ranks is at most ``tol``, on graphs of any size. The bound itself is in ``facts["error"]``,
+and is smaller than ``tol`` most of the time. (In ``ps.pagerank``, ``tol`` is for the last change;
+the error there is ``stats["error_bound"]``, up to ``alpha * tol / (1 - alpha)`` and rounding.)
 
 Method. Let z be the solution of ``z = 1 + alpha * F z``, where F lets each vertex give equal parts
 of its weight along its out-edges. The ranks are ``z / sum(z)``: jumps, and vertices without

@@ -128,7 +128,7 @@ def kept_algorithms(source: int) -> dict[str, Kept]:
 def _ranks_anew(graph: Any) -> object:
     """Ranks of the same quality: a step that changes them by d leaves d * alpha / (1 - alpha)."""
     change = PAGERANK_ERROR * 0.15 / 0.85
-    return pagerank(graph, tol=change / graph.num_vertices, max_iter=1000)
+    return pagerank(graph, tol=change, max_iter=1000)
 
 
 def maintained(bench: Dynamic) -> list[Row]:

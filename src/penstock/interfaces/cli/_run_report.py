@@ -60,7 +60,14 @@ def counted(stats: dict[str, Any], expected: dict[str, Any]) -> str:
 def _ending(stats: dict[str, Any]) -> str:
     if "converged" not in stats:
         return ""
-    return "  (converged)" if stats["converged"] else "  (the limit)"
+    return "  (converged)" if stats["converged"] else "  (not converged: stopped at max_iter)"
+
+
+def verified_text(stats: dict[str, Any]) -> str:
+    """What a verifier has found."""
+    measured = stats.get("measured_error")
+    error = "" if measured is None else f"; measured error {measured:.2g}"
+    return f"verified by another method{error}"
 
 
 def _rate(edges: int, seconds: float) -> str:

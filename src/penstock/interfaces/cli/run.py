@@ -119,7 +119,7 @@ def command(
     data |= {"out": out, "edges": edges}
     if verify:
         chosen.verify(opened, result)
-        data["verified"] = True
+        data |= {"verified": True, "measured_error": result.stats.get("measured_error")}
     if out is not None:
         getattr(result, write)(out)
     if edges is not None:
@@ -136,7 +136,12 @@ def run_text(
     graph: Any, result: Result, shown: str, data: dict[str, Any], *, with_iterations: bool
 ) -> str:
     """All of it for people."""
-    from penstock.interfaces.cli._run_report import counted, headline, iterations_text
+    from penstock.interfaces.cli._run_report import (
+        counted,
+        headline,
+        iterations_text,
+        verified_text,
+    )
 
     table = iterations_text(result.iterations) if with_iterations else ""
     stats = result.stats
@@ -144,7 +149,7 @@ def run_text(
     parts.append(counted(stats, data["estimate"]))
     last = []
     if "verified" in data:
-        last.append("verified by another method")
+        last.append(verified_text(stats))
     if data["out"] is not None:
         last.append(f"{data['out']}: {len(result):,} rows")
     if data["edges"] is not None:

@@ -18,6 +18,9 @@ from penstock.interfaces.nx.stored import StoredGraph
 from penstock.jit import kernel
 from penstock.types import Array
 
+#: Stands for an infinite tolerance, which ``ps.pagerank`` refuses.
+MOST_CHANGE = 1e300
+
 
 def pagerank(
     G: NetworkXGraph,
@@ -46,14 +49,15 @@ def pagerank(
     hopeless = any(each is not None and each.sum() == 0 for each in (given, start))
     if max_iter < 1 or not tol > 0 or hopeless:
         raise nx.PowerIterationFailedConvergence(max_iter)
+    enough = min(tol * len(G), MOST_CHANGE)  # NetworkX's rule: tol is for each node
     if start is None and 0 <= alpha <= 1 and _all_positive(G, weight, jump, given):
         with suppress(InputError):  # a weight below 0, which was met on the way
-            return G.named(_streamed(G, alpha, jump, given, max_iter, tol, weight))
+            return G.named(_streamed(G, alpha, jump, given, max_iter, enough, weight))
     if isinstance(G, StoredGraph) and G.multigraph:  # its lists have each neighbour once
         listed = ListedGraph(G.to_networkx())
         return pagerank(listed, alpha, personalization, max_iter, tol, nstart, weight, dangling)
     lists = G.lists("out", weight, "sum")
-    return G.named(_ranks_over(lists, alpha, jump, given, start, max_iter, tol * len(G)))
+    return G.named(_ranks_over(lists, alpha, jump, given, start, max_iter, enough))
 
 
 def _streamed(
@@ -62,14 +66,14 @@ def _streamed(
     jump: Array | None,
     dangling: Array | None,
     max_iter: int,
-    tol: float,
+    enough: float,
     weight: Weight,
 ) -> Array:
     try:
         found = rank(
             G.to_penstock(weight, "sum"),
             alpha=alpha,
-            tol=tol,
+            tol=enough,
             max_iter=max_iter,
             dtype="float64",
             personalization=jump,

@@ -1,0 +1,62 @@
+"""Checks of the numbers that callers pass: one place for each rule."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import numbers
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from penstock.errors import OptionError
+
+_FLOATS = (float, float | None)
+_INTEGERS = (int, int | None)
+
+
+def checked_numbers(
+    parameters: Mapping[str, inspect.Parameter], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The parameters that are given; raises if one that is annotated as a number is none, is NaN,
+    or is not whole where it has to be. Each algorithm checks the limits of its own.
+    """
+    checked = dict(given)
+    for name, value in given.items():
+        annotation = parameters[name].annotation
+        if value is None and annotation in (_FLOATS[1], _INTEGERS[1]):
+            continue
+        if annotation in _FLOATS:
+            check_number(name, value)
+        elif annotation in _INTEGERS:
+            check_whole(name, value)
+            checked[name] = int(value)
+    return checked
+
+
+def check_number(name: str, value: Any) -> None:
+    """Raise unless it is a number; NaN is none."""
+    if not isinstance(value, numbers.Real | np.number) or math.isnan(value):
+        raise OptionError(f"{name}: expected a number, got {value!r}")
+
+
+def check_whole(name: str, value: Any) -> None:
+    """Raise unless it is a whole number, of any type (10.0 is one)."""
+    check_number(name, value)
+    if not (math.isfinite(value) and int(value) == value):
+        raise OptionError(f"{name}: expected a whole number, got {value!r}")
+
+
+def check_max_iter(max_iter: Any) -> None:
+    """Raise unless it is a number of iterations."""
+    check_whole("max_iter", max_iter)
+    if max_iter < 0:
+        raise OptionError(f"max_iter: expected 0 or more, got {max_iter!r}")
+
+
+def check_tol(tol: Any) -> None:
+    """Raise unless it is a tolerance: a finite number of 0 or more."""
+    check_number("tol", tol)
+    if not 0 <= tol < math.inf:
+        raise OptionError(f"tol: expected a finite number of 0 or more, got {tol!r}")
