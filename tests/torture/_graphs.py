@@ -137,9 +137,9 @@ def build(case: dict[str, Any], folder: Path) -> Any:
     options |= {"layout": "slotted" if store == "slotted" else "banded"}
     options |= {"directions": case.get("directions", "both")}
     if store == "striped":
-        options["stripes"] = [folder / "stripes 1" / "g", folder / "stripes 2" / "g"]
+        options["stripes"] = [folder / "stripe 1", folder / "stripe 2"]
         for stripe in options["stripes"]:
-            stripe.parent.mkdir()
+            stripe.mkdir()
     return ps.build(
         arrays, folder / "g", weights=len(arrays) == 3, page_size=PAGE_BYTES, memory="64MB",
         threads=1, **options,
