@@ -20,7 +20,7 @@ from torture._graphs import SHAPES, STORES, build, close, expand, model_of
 NAME = "differential"
 DESCRIPTION = "Random graphs, algorithms and options against other libraries and other options."
 CATEGORIES = ("algorithm", "store", "shape", "ids", "weights")
-QUICK_CASES = 60
+QUICK_CASES = 29
 TIMEOUT_SECONDS = 600.0  # kernels that have not been compiled yet take their time
 
 #: Parameters that name vertices, as numbers from 0; and those with a value for some vertices.
