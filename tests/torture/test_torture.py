@@ -41,6 +41,8 @@ def run(case, workspace):
     if case["do"] == "crash":
         print("last words", flush=True)
         os.kill(os.getpid(), signal.SIGSEGV)
+    if case["do"] == "tell":
+        return found(os.environ.get("NUMBA_BOUNDSCHECK", "unset"))
     if case["do"] == "exit":
         os._exit(3)
     if case["do"] == "hang":
@@ -124,6 +126,13 @@ def test_found_without_help_of_the_campaign(what, options, headline, fake, tmp_p
     assert report["statuses"] == {"ok": 11, "found": 1}  # another worker went on
     assert report["findings"][0]["headline"] == headline
     assert report["findings"][0]["case"] == {"do": what, "number": 40}
+
+
+@pytest.mark.parametrize(("options", "told"), [((), "unset"), (("--bounds-checks",), "1")])
+def test_workers_have_bounds_checks_if_asked(options, told, fake, tmp_path, monkeypatch):
+    monkeypatch.delenv("NUMBA_BOUNDSCHECK", raising=False)
+    _, report = run(fake("tell"), "--cases", "6", *options, tmp_path=tmp_path)
+    assert report["findings"][0]["headline"] == told
 
 
 def test_what_a_crashed_worker_printed_is_told(fake, tmp_path):
