@@ -331,3 +331,10 @@ def test_thresholds_come_in_pairs():
         ps.bfs(graph, 0, beta=4)
     with pytest.raises(OptionError, match="beta: expected a number above 0, got 0"):
         ps.bfs(graph, 0, alpha=1, beta=0)
+
+
+def test_vertices_without_a_parent_among_ids_beyond_int64():
+    ids = np.array([2**63, 2**63 + 1], np.uint64)
+    found = ps.bfs(ps.from_edges(ids[:1], ids[1:]), 2**63 + 1)
+    assert found.values.tolist() == [-1, 0]
+    assert found.parents.tolist() == [None, 2**63 + 1]

@@ -290,6 +290,11 @@ def test_ids_that_are_strings(tmp_path):
         verify(graph, found)
 
 
+def test_ids_that_are_strings_and_none_is_there():
+    graph = ps.from_edges([], [], directed=False, ids="string")
+    verify(graph, scan(graph))
+
+
 def test_ids_that_are_numbers_of_their_own(tmp_path):
     pairs = [(10**12 - 7 * u, 10**12 - 7 * v) for u, v in cliques([(8, 0), (8, 4), (9, 1)])]
     src, dst = np.array(pairs).T

@@ -26,6 +26,11 @@ def some_values(model: Model, result: Any) -> dict[int, Any]:
     return {model.place[i]: v for i, v in zip(ids, result.values.tolist(), strict=True)}
 
 
+def fits_int64(model: Model) -> bool:
+    """Whether ids are whole numbers, and small enough that -1 can stand beside them."""
+    return not any(isinstance(each, str) or each >= 2**63 for each in model.ids)
+
+
 def same(found: Any, expected: Any, what: str = "values") -> None:
     """Equal, exactly."""
     assert found == expected, f"{what}: found {_short(found)}, expected {_short(expected)}"

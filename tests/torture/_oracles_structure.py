@@ -14,6 +14,7 @@ from torture._comparing import (
     all_values,
     edge_rows,
     expected_rows,
+    fits_int64,
     levels_of,
     matrix_of,
     near,
@@ -147,7 +148,7 @@ def _scan(model: Model, given: Parameters, result: Any) -> None:
     expected = scan_making.reference(closed, sigmas, epsilon, mu)
     same(result.role.tolist(), [expected[v][1] for v in range(model.n)], "roles")
     labels = [expected[v][0] for v in range(model.n)]
-    by_place = any(isinstance(each, str) or each >= 2**63 for each in model.ids)
+    by_place = not fits_int64(model)
     spelled = [label if label < 0 or by_place else model.ids[label] for label in labels]
     same(all_values(model, result), spelled)
 

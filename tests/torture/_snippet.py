@@ -50,9 +50,12 @@ def _on_disk(case: dict[str, Any], n: int, arrays: str) -> list[str]:
     if "directions" in case:
         options["directions"] = case["directions"]
     if case["store"] == "striped":
-        options["stripes"] = ["case.stripe1", "case.stripe2"]
+        options["stripes"] = ["stripe 1", "stripe 2"]
     weights = case["weights"] is not None
+    lines = ["import os"] if "stripes" in options else []
+    lines += [f"os.makedirs({each!r}, exist_ok=True)" for each in options.get("stripes", ())]
     return [
+        *lines,
         "from penstock.ingest import options as build_options",
         f"build_options.MIN_PAGE_BYTES = {PAGE_BYTES}",
         f'graph = ps.build(({arrays}), "case.penstock", weights={weights}, {_spelled(options)})',

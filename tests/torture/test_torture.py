@@ -12,8 +12,12 @@ import time
 
 import pytest
 
-from torture import _campaign
+import penstock as ps
+from penstock import config
+from penstock.ingest import options as build_options
+from torture import _campaign, differential
 from torture.__main__ import main as bench
+from torture._graphs import STORES
 
 FAKE = """
 import os, signal, subprocess, sys, time
@@ -41,6 +45,8 @@ def run(case, workspace):
     if case["do"] == "crash":
         print("last words", flush=True)
         os.kill(os.getpid(), signal.SIGSEGV)
+    if case["do"] == "tell":
+        return found(os.environ.get("NUMBA_BOUNDSCHECK", "unset"))
     if case["do"] == "exit":
         os._exit(3)
     if case["do"] == "hang":
@@ -124,6 +130,13 @@ def test_found_without_help_of_the_campaign(what, options, headline, fake, tmp_p
     assert report["statuses"] == {"ok": 11, "found": 1}  # another worker went on
     assert report["findings"][0]["headline"] == headline
     assert report["findings"][0]["case"] == {"do": what, "number": 40}
+
+
+@pytest.mark.parametrize(("options", "told"), [((), "unset"), (("--bounds-checks",), "1")])
+def test_workers_have_bounds_checks_if_asked(options, told, fake, tmp_path, monkeypatch):
+    monkeypatch.delenv("NUMBA_BOUNDSCHECK", raising=False)
+    _, report = run(fake("tell"), "--cases", "6", *options, tmp_path=tmp_path)
+    assert report["findings"][0]["headline"] == told
 
 
 def test_what_a_crashed_worker_printed_is_told(fake, tmp_path):
@@ -215,3 +228,43 @@ def test_campaign_finds_nothing(name, tmp_path):
     assert report["findings"] == []
     assert code == 0
     assert report["cases"] == quick_cases
+
+
+@pytest.mark.parametrize(
+    ("wrong", "headline"),
+    [
+        (lambda calls: True, "triangles: differs from the oracle"),
+        (lambda calls: calls == 2, "triangles: not the same bits with other threads"),
+    ],
+    ids=["always", "with other options"],
+)
+def test_comparisons_find_a_wrong_value(wrong, headline, tmp_path, monkeypatch):
+    # The campaign changes these for its process.
+    monkeypatch.setattr(config, "MIN_BUDGET_BYTES", config.MIN_BUDGET_BYTES)
+    monkeypatch.setattr(build_options, "MIN_PAGE_BYTES", build_options.MIN_PAGE_BYTES)
+    original, calls = ps.triangles, []
+
+    def triangles(*args, **kwargs):
+        calls.append(args)
+        result = original(*args, **kwargs)
+        result.values[0] += wrong(len(calls))
+        return result
+
+    monkeypatch.setattr(ps, "triangles", triangles)
+    case = next(each for each in differential.cases(1) if each["algorithm"] == "triangles")
+    graph = {"n": 3, "edges": [[0, 1, 1], [1, 2, 1], [2, 0, 1]]}
+    plain = {"ids": "int", "store": "memory", "weights": None, "run": {}, "verify": False}
+    outcome = differential.run(case | {"graph": graph} | plain, tmp_path)
+    assert (outcome.status, outcome.headline) == ("found", headline)
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_snippets_run(store, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(build_options, "MIN_PAGE_BYTES", build_options.MIN_PAGE_BYTES)
+    monkeypatch.chdir(tmp_path)
+    case = next(differential.cases(1)) | {"store": store, "ids": "string", "weights": "int32"}
+    case |= {"algorithm": "connected_components", "parameters": {}, "run": {}}
+    case["graph"] = {"n": 3, "edges": [[0, 1, 1], [1, 0, 2], [2, 2, 1]]}
+    case.pop("directions", None)
+    exec(differential.snippet(case), {})
+    assert capsys.readouterr().out == "['vé00000' 'vé00000' 'vé00002']\n"

@@ -91,10 +91,11 @@ def _claim_of(graph: Graph, result: Result) -> _Claim:
     else:
         known = ~member | ((values >= 0) & (values < n))
         named = result.label
-        known[known] &= [
+        right = (
             named[k] is None if labels[k] < 0 else named[k] == ids[labels[k]]
             for k in np.flatnonzero(known)
-        ]
+        )
+        known[known] &= np.fromiter(right, bool)
     if not known.all():
         k = int(np.argmin(known))
         raise VerificationError(f"scan: {ids[k]} has the label {values[k]}, which is no vertex's")

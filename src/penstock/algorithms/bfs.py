@@ -165,7 +165,8 @@ def bfs(
         Are not reached, unless they are a source.
     values
         Level 0 are the sources. Vertices that no path leads to, or only paths longer than
-        ``depth_limit``, have level -1 and no parent (-1; None if ids are strings).
+        ``depth_limit``, have level -1 and no parent (-1; None if ids are strings or do not fit
+        int64).
     ties
         The parent is the neighbour one level above that has the smallest number inside: with
         ``vertex_order="degree"``, the one of the highest degree. Of a graph that changes, whose

@@ -339,7 +339,7 @@ def sssp(
         Are not reached, unless they are a source.
     values
         Sums of weights, 0 for sources. Vertices that no path leads to, or only paths longer than
-        ``cutoff``, have inf and no parent (-1; None if ids are strings).
+        ``cutoff``, have inf and no parent (-1; None if ids are strings or do not fit int64).
     tolerance
         None: integer weights add up exactly (up to 2**53), others as float64 in the order of the
         path.
