@@ -239,7 +239,8 @@ def compare(name: str, sides: list[Side], pairs: int) -> Comparison | None:
     if now_error is not None:
         raise SideError(f"{name}, now: {now_error}")
     if before_error is not None:
-        say(f"{name}: left out, the commit cannot do it: {before_error}")
+        reason = before_error.strip().splitlines()[-1]
+        say(f"{name}: left out, the commit cannot do it: {reason}")
         return None
     # The first round does not count, but says how often to repeat.
     repeats = repeats_for(max(side.run(name, 1)[0] for side in sides))
