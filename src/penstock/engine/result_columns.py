@@ -16,6 +16,7 @@ import numpy as np
 
 from penstock.arrays import fresh
 from penstock.engine import gather
+from penstock.files import check_regular
 from penstock.store.graph import Graph
 from penstock.store.mapped import read_range
 from penstock.types import NO_VERTEX, U32, Array
@@ -183,6 +184,7 @@ def ids_of(graph: Graph) -> Ids:
     if spec.kind == "string" and graph.path is not None and spec.file is not None:
         import pyarrow as pa
 
+        check_regular(graph.path / spec.file)
         with pa.memory_map(str(graph.path / spec.file)) as file, pa.ipc.open_file(file) as reader:
             return StringIds(reader.read_all().column(0))
     return ArrayIds(graph.ids)

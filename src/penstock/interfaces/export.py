@@ -19,7 +19,7 @@ import numpy as np
 from penstock.config import thread_count
 from penstock.engine.result_columns import Namer, ids_of
 from penstock.errors import OptionError
-from penstock.files import unfinished
+from penstock.files import check_regular, unfinished
 from penstock.progress import Progress, Silent
 from penstock.store.graph import Graph
 from penstock.store.source import holding_still
@@ -215,6 +215,7 @@ def _strings(graph: Graph) -> pa.Array:
     name = graph.catalog.ids.file
     if graph.path is None or name is None:
         return pa.array(graph.ids, pa.large_string())
+    check_regular(graph.path / name)
     with pa.memory_map(str(graph.path / name)) as file, pa.ipc.open_file(file) as reader:
         chunks = reader.read_all().column(0).chunks
         return pa.concat_arrays(chunks or [pa.array([], pa.large_string())])

@@ -15,6 +15,7 @@ from typing import Any, get_args
 import numpy as np
 
 from penstock.errors import CorruptionError, FormatError, InputNotFoundError
+from penstock.files import read_regular
 from penstock.store.layout import LAYOUTS, Column, PageSpec
 from penstock.store.page import checksum
 from penstock.types import COLUMN_DTYPES, MAX_VERTICES, Direction
@@ -151,7 +152,7 @@ def read_catalog(folder: Path) -> Catalog:
     """Read and check ``graph.json`` of a graph directory."""
     path = folder / FILE_NAME
     try:
-        raw = path.read_bytes()
+        raw = read_regular(path)
     except (FileNotFoundError, NotADirectoryError):
         if not folder.exists():
             raise InputNotFoundError(f"{folder}: no such graph") from None

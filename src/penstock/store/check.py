@@ -20,7 +20,7 @@ import numpy as np
 import xxhash
 
 from penstock.config import thread_count
-from penstock.errors import PenstockError
+from penstock.errors import FormatError, PenstockError
 from penstock.memory import keep_freed
 from penstock.parallel import ordered_map
 from penstock.progress import Progress, Silent
@@ -34,8 +34,8 @@ from penstock.store.check_index import (
     table_problems,
 )
 from penstock.store.check_pages import PageChecker, PageFacts
+from penstock.store.contents import stripe_name
 from penstock.store.direct import open_direct, page_buffer, read_at
-from penstock.store.folder import stripe_name
 from penstock.store.graph import check_stripe, load_index
 from penstock.store.layout import PAGE_TABLE_DTYPE
 from penstock.types import U8, VID, Array, Direction
@@ -262,8 +262,11 @@ class _Check:
                 fd = open_direct(path, catalog.page_bytes)
                 stack.callback(os.close, fd)
                 size = os.fstat(fd).st_size
-            except OSError as error:
-                self._found(path, f"cannot be opened ({error.strerror}); restore its stripe")
+            except (OSError, FormatError) as error:
+                if isinstance(error, FormatError):
+                    self._caught(path, error)
+                else:
+                    self._found(path, f"cannot be opened ({error.strerror}); restore its stripe")
                 files.append((path, -1, 0))
                 continue
             if size != pages * catalog.page_bytes:
@@ -338,6 +341,8 @@ def _file_problem(path: Path, record: FileRecord) -> tuple[str | None, int]:
                 size += got
                 if got < _BLOCK_BYTES:
                     break
+    except FormatError as error:
+        return str(error).removeprefix(f"{path}: "), size
     except OSError as error:
         return f"cannot be read ({error.strerror})", size
     if size != record.bytes:
