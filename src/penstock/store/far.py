@@ -13,6 +13,7 @@ The name of the folder ends in the first digits of the proof, so that even an em
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -94,9 +95,9 @@ def remove_far(
         try:
             folder = os.open(path.name, _FOLDER, dir_fd=parent)
             stack.callback(os.close, folder)
-        except FileNotFoundError:
-            return None
         except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ENAMETOOLONG):
+                return None  # it was never made
             return f"it cannot be opened ({error.strerror})"
         try:
             names = set(os.listdir(folder))
