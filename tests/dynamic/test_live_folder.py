@@ -311,6 +311,30 @@ class TestGenerations:
         kept = {"notes.txt", "base.x", "log.6", "base.7", "log.8"}
         assert names(path) == {"live.json", "lock", "log.0", *kept}
 
+    @pytest.mark.parametrize("kind", ["link", "pipe"])
+    @pytest.mark.parametrize("name", ["live.json", "lock", "log.1", "vertex.0.1.npy", "base.1"])
+    def test_links_and_pipes_are_refused(self, path, name, kind):
+        """And nothing is written to what a link names."""
+        with LiveFolder.create(path, SCHEMA) as folder:
+            compact(folder)
+        away = (path / name).rename(path.parent / "away")
+        before = away.read_bytes() if away.is_file() else None
+        if name == "base.1":
+            if kind == "pipe":
+                pytest.skip("the store opens it")
+            (path / name).symlink_to(away)
+        elif kind == "link":
+            (path / name).symlink_to(away)
+        else:
+            os.mkfifo(path / name)
+        for read_only in (False,) if name == "lock" else (True, False):
+            with (
+                pytest.raises(FormatError, match=f"{name}: is a "),
+                LiveFolder.open(path, read_only=read_only) as folder,
+            ):
+                list(folder.read_log())
+        assert before is None or away.read_bytes() == before
+
     def test_a_damaged_vertex_column_is_noticed_on_opening(self, path):
         with LiveFolder.create(path, SCHEMA) as folder:
             compact(folder)

@@ -105,10 +105,12 @@ def test_an_empty_folder_of_another_is_not_removed(places):
 def test_a_link_to_a_building_folder_is_not_followed(places):
     target, disk = places
     victim = make_victim(disk / "victim")
+    (victim / "elsewhere").symlink_to(make_victim(disk / "penstock-0123abcd"))
     (target.parent / ".g.building").symlink_to(victim)
     with pytest.raises(ValueError, match=r"\.g\.building: cannot be made: File exists"):
         write(target)
     assert whole(victim)
+    assert whole(disk / "penstock-0123abcd")
 
 
 def test_a_lock_that_is_a_link_is_not_written_to(places):

@@ -131,6 +131,7 @@ def open_columns(folder: Path, graph: Graph, *, asked: bool = False) -> StoredCo
     """The columns of a graph in a folder; None if there are none, or, unless this folder was asked
     for, if they are of another graph or version: they will be replaced.
     """
+    _check_place(folder, asked=asked)
     path = folder / DESCRIPTION
     try:
         raw = read_regular(path)
@@ -185,6 +186,7 @@ class Unfinished:
 
     def _take_place(self) -> None:
         folder = self._folder
+        _check_place(folder, asked=self._asked)
         was_there = folder.exists()
         folder.mkdir(exist_ok=True)
         if not was_there:
@@ -289,6 +291,12 @@ def _text(data: dict[str, Any]) -> U8:
     """The bytes that the checksum of a description is about."""
     plain = {key: value for key, value in data.items() if key != "checksum"}
     return np.frombuffer(json.dumps(plain, sort_keys=True).encode(), np.uint8)
+
+
+def _check_place(folder: Path, *, asked: bool) -> None:
+    """Raise if the folder beside a graph, which may come with it, leads elsewhere."""
+    if not asked and folder.is_symlink():
+        raise FormatError(f"{folder}: is a symbolic link, expected a folder: refused{_INSTEAD}")
 
 
 def _check_names(folder: Path) -> None:
