@@ -335,6 +335,12 @@ class TestGenerations:
                 list(folder.read_log())
         assert before is None or away.read_bytes() == before
 
+    def test_a_catalog_that_is_too_large_is_not_read(self, path):
+        LiveFolder.create(path, SCHEMA).close()
+        os.truncate(path / "live.json", 1 << 42)
+        with pytest.raises(FormatError, match=r"live\.json: is larger than a catalog can be"):
+            LiveFolder.open(path)
+
     def test_a_damaged_vertex_column_is_noticed_on_opening(self, path):
         with LiveFolder.create(path, SCHEMA) as folder:
             compact(folder)

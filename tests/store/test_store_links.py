@@ -95,6 +95,14 @@ def test_a_further_stripe_may_be_a_link(tmp_path):
         use(tmp_path / "g")
 
 
+def test_a_catalog_that_is_too_large_is_not_read(tmp_path):
+    """A file of holes takes no room on the disk, and would take it all in memory."""
+    write_store(tmp_path / "g", LISTS)
+    os.truncate(tmp_path / "g" / "graph.json", 1 << 42)
+    with pytest.raises(FormatError, match=r"graph\.json: is larger than a catalog can be"):
+        open_graph(tmp_path / "g")
+
+
 def test_what_a_file_is(tmp_path):
     (tmp_path / "file").write_text("text")
     (tmp_path / "link").symlink_to("file")
