@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 from store_making import problems, random_lists, write_store
 
+import penstock as ps
 from penstock.errors import FormatError, TargetExistsError
+from penstock.interfaces.cli._bars import watching
 from penstock.store.folder import GraphFolder
 from penstock.store.graph import open_graph
 
@@ -159,6 +161,17 @@ def test_a_copy_in_the_old_place_does_not_take_the_stripes(places):
     # The one that they belong to still takes them along.
     write(moved, 3, overwrite=True)
     assert names(disk) == set()
+
+
+def test_a_note_says_what_is_left(places, capsys):
+    """It is no warning where notes are shown."""
+    target, disk = places
+    ps.generate("uniform", target, scale=4, stripes=[disk])
+    copy = Path(shutil.copytree(target, target.parent / "copy", symlinks=True))
+    with watching() as progress:
+        ps.generate("uniform", copy, scale=4, overwrite=True, progress=progress)
+    far = (target / "stripe.1").readlink()
+    assert f"penstock: {far}: is left in place" in capsys.readouterr().err
 
 
 def test_a_copy_with_the_same_inode_is_still_a_copy(places):

@@ -291,8 +291,8 @@ class GraphFolder:
                 self._tell(f"{far}: temporary files are left in place: {reason}")
 
     def _tell(self, text: str) -> None:
-        """A note; a warning if nobody watches the progress."""
-        if isinstance(self._progress, Silent):
+        """A note; a warning if notes are ignored."""
+        if type(self._progress) is Silent:
             warnings.warn(text, stacklevel=2)
         else:
             self._progress.note(text)
