@@ -1,21 +1,73 @@
-"""Files that appear when they are complete, not before."""
+"""Files that appear when they are complete, and files that are read from a folder of anyone's."""
 
 from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from penstock.errors import (
     AccessError,
     DiskSpaceError,
+    FormatError,
     InputNotFoundError,
     PenstockError,
     TargetExistsError,
     WriteError,
 )
+
+#: The last part of a path is not followed if it is a link; opening a pipe or a device does not
+#: wait, and a regular file is read as always.
+_AS_IT_IS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def open_regular(
+    path: str | os.PathLike[str], flags: int = os.O_RDONLY, *, dir_fd: int | None = None
+) -> int:
+    """Open a file of a graph, which may come from a stranger; returns its descriptor.
+
+    Raises a FormatError if it is a symbolic link, a directory, a pipe or a device: such a name
+    could lead out of the folder, or never give an answer. Other errors are those of ``os.open``.
+    """
+    try:
+        fd = os.open(path, flags | _AS_IT_IS, 0o644, dir_fd=dir_fd)
+    except OSError as error:
+        with suppress(OSError):
+            _check_mode(path, os.stat(path, dir_fd=dir_fd, follow_symlinks=False).st_mode)
+        raise error
+    try:
+        _check_mode(path, os.fstat(fd).st_mode)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def check_regular(path: str | os.PathLike[str]) -> None:
+    """Raise as :func:`open_regular` does, without opening the file; a missing file is fine."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        _check_mode(path, os.lstat(path).st_mode)
+
+
+def read_regular(
+    path: str | os.PathLike[str], most: int = -1, *, dir_fd: int | None = None
+) -> bytes:
+    """The bytes of a file that :func:`open_regular` opens: all, or so many at most."""
+    with open(open_regular(path, dir_fd=dir_fd), "rb") as file:
+        return file.read(most)
+
+
+def _check_mode(path: str | os.PathLike[str], mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        kinds = {stat.S_IFLNK: "a symbolic link", stat.S_IFDIR: "a directory"}
+        kind = kinds.get(stat.S_IFMT(mode), "a pipe, a socket or a device")
+        raise FormatError(
+            f"{os.fspath(path)}: is {kind}, expected a regular file: refused; put the file itself "
+            "in its place"
+        )
 
 
 def check_target(path: Path, *, overwrite: bool) -> None:
@@ -34,8 +86,10 @@ def check_target(path: Path, *, overwrite: bool) -> None:
 def unfinished(path: Path, *, overwrite: bool) -> Iterator[Path]:
     """A temporary file beside ``path`` that gets its name at the end of the block, or goes."""
     check_target(path, overwrite=overwrite)
-    temporary = path.parent / f".{path.name}.writing.{os.getpid()}"
+    temporary = path.parent / f".{path.name}.writing.{os.urandom(8).hex()}"
     try:
+        # New, under a name that nobody can foresee: no link can wait there.
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
         yield temporary
         fd = os.open(temporary, os.O_RDONLY)
         try:

@@ -102,6 +102,38 @@ def test_a_folder_that_takes_nothing_is_replaced_by_a_private_one(tmp_path):
     assert not Path(eval(said[2])[0]).exists()  # gone with the process
 
 
+def test_a_folder_that_others_may_write_to_is_not_used(tmp_path, monkeypatch):
+    """What they put there would be run."""
+    monkeypatch.setattr(generated, "_private_folder", lambda: tmp_path / "private")
+    (tmp_path / "private").mkdir()
+
+    def where(value: int) -> Path:
+        module = generated.module_of(f"value = {value}\n", tmp_path / "cache")
+        assert module.value == value
+        return Path(module.__file__).parent
+
+    kept = tmp_path / "cache" / "kernels"
+    umask = os.umask(0)
+    try:
+        assert where(1) == kept
+    finally:
+        os.umask(umask)
+    assert kept.stat().st_mode & 0o777 == 0o700
+    for mode in (0o770, 0o707, 0o777):
+        kept.chmod(mode)
+        with pytest.warns(UserWarning, match="kernels: is not used .* others may write to it"):
+            assert where(mode) == tmp_path / "private"
+    kept.chmod(0o755)
+    assert where(2) == kept
+    kept.rename(tmp_path / "away")
+    kept.symlink_to(tmp_path / "away")
+    with pytest.warns(UserWarning, match="others may write"):
+        assert where(3) == tmp_path / "private"
+    assert generated._is_private(tmp_path / "away")
+    monkeypatch.setattr(os, "geteuid", lambda: (tmp_path / "away").stat().st_uid + 1)
+    assert not generated._is_private(tmp_path / "away")
+
+
 def test_where_the_cache_is(monkeypatch, tmp_path):
     monkeypatch.delenv("PENSTOCK_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))

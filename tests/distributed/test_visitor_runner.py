@@ -255,3 +255,21 @@ def test_when_the_runner_ends_so_do_the_ranks(how):
     while any(alive(pid) for pid in pids) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not [pid for pid in pids if alive(pid)]
+
+
+def test_processes_import_nothing_from_the_current_folder(tmp_path):
+    """It may hold the data of strangers."""
+    (tmp_path / "own").mkdir()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "numpy.py").write_text("print('imported')\nraise SystemExit(3)\n")
+    script = tmp_path / "own" / "script.py"
+    script.write_text(
+        "from penstock.distributed.runner import VisitorRunner\n"
+        "with VisitorRunner(1, 'processes') as runner:\n"
+        "    print(runner.add_edges([1], [2]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, script],
+        cwd=tmp_path / "data", capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr

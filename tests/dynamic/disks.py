@@ -156,6 +156,11 @@ class FaultyDisk:
             self._step("remove", path, lambda: folder.set(**{path.name: None}))
             self._real.remove(path)
 
+    def remove_folder(self, path: Path) -> None:
+        folder = self._folder(path.parent)
+        self._step("remove", path, lambda: folder.set(**{path.name: None}))
+        self._real.remove_folder(path)
+
     def make_folder(self, path: Path) -> None:
         node = _Folder()
         parent = self._folder(path.parent)

@@ -43,7 +43,7 @@ def path(tmp_path: Path) -> Path:
 
 def make_base(path: Path) -> BaseRecord:
     path.mkdir()
-    (path / "pages").write_text(path.name)
+    (path / "graph.json").write_text(path.name)
     return BaseRecord(path.name, 5, 4, 10)
 
 
@@ -106,6 +106,17 @@ class TestCreate:
         with pytest.raises(TargetExistsError, match=r"not empty.*'mine'"):
             LiveFolder.create(path, SCHEMA)
         assert names(path) == {"mine"}
+
+    def test_rotated_logs_of_others_are_not_removed(self, path):
+        """A folder whose names are all like those of a live graph may still be another's."""
+        path.mkdir()
+        (path / "log.0").write_text("2026-01-01 00:00:00 started\n" * 10)
+        (path / "log.1").write_text("2026-01-02 00:00:00 started\n" * 10)
+        for _ in range(2):
+            with pytest.raises(TargetExistsError, match=r"not empty.*'log\.0', 'log\.1'"):
+                LiveFolder.create(path, SCHEMA)
+            assert names(path) - {"lock"} == {"log.0", "log.1"}
+            (path / "lock").touch()
 
     def test_a_graph_is_not_overwritten(self, path):
         LiveFolder.create(path, SCHEMA).close()
@@ -242,7 +253,7 @@ class TestGenerations:
                 assert reader.has_newer()
                 assert {"log.1", "base.1", "base.2"} <= names(path)
                 assert "log.0" not in names(path)
-                assert (reader.base_path / "pages").read_text() == "base.1"
+                assert (reader.base_path / "graph.json").read_text() == "base.1"
                 assert reader.vertex_column(0).tolist() == [0, 1, 2, 3]
             folder.remove_leftovers()
             assert names(path) & {"log.1", "base.1", "vertex.0.1.npy"} == set()
@@ -290,9 +301,45 @@ class TestGenerations:
             (path / name).touch()
         for name in ("base.5", ".base.1.building", ".base.1.old"):
             (path / name).mkdir()
-            (path / name / "inside").touch()
+            (path / name / "graph.json").touch()
+        # Others have such names, too.
+        (path / "log.6").write_text("2026-01-01 00:00:00 started\n" * 10)
+        (path / "base.7").mkdir()
+        (path / "base.7" / "thesis.txt").touch()
+        (path / "log.8").symlink_to(path / "notes.txt")
         LiveFolder.open(path).close()
-        assert names(path) == {"live.json", "lock", "log.0", "notes.txt", "base.x"}
+        kept = {"notes.txt", "base.x", "log.6", "base.7", "log.8"}
+        assert names(path) == {"live.json", "lock", "log.0", *kept}
+
+    @pytest.mark.parametrize("kind", ["link", "pipe"])
+    @pytest.mark.parametrize("name", ["live.json", "lock", "log.1", "vertex.0.1.npy", "base.1"])
+    def test_links_and_pipes_are_refused(self, path, name, kind):
+        """And nothing is written to what a link names."""
+        with LiveFolder.create(path, SCHEMA) as folder:
+            compact(folder)
+        away = (path / name).rename(path.parent / "away")
+        before = away.read_bytes() if away.is_file() else None
+        if name == "base.1":
+            if kind == "pipe":
+                pytest.skip("the store opens it")
+            (path / name).symlink_to(away)
+        elif kind == "link":
+            (path / name).symlink_to(away)
+        else:
+            os.mkfifo(path / name)
+        for read_only in (False,) if name == "lock" else (True, False):
+            with (
+                pytest.raises(FormatError, match=f"{name}: is a "),
+                LiveFolder.open(path, read_only=read_only) as folder,
+            ):
+                list(folder.read_log())
+        assert before is None or away.read_bytes() == before
+
+    def test_a_catalog_that_is_too_large_is_not_read(self, path):
+        LiveFolder.create(path, SCHEMA).close()
+        os.truncate(path / "live.json", 1 << 42)
+        with pytest.raises(FormatError, match=r"live\.json: is larger than a catalog can be"):
+            LiveFolder.open(path)
 
     def test_a_damaged_vertex_column_is_noticed_on_opening(self, path):
         with LiveFolder.create(path, SCHEMA) as folder:

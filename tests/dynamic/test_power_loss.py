@@ -135,7 +135,7 @@ def test_any_log_any_moment_any_remains(tmp_path_factory, lives, policy, seed):
 def make_base(disk: FaultyDisk, path: Path, content: bytes) -> BaseRecord:
     """Stands for a static store: durable when this returns."""
     disk.make_folder(path)
-    file = disk.create(path / "pages")
+    file = disk.create(path / "ids.npy")
     file.write(0, [memoryview(content)])
     file.sync()
     file.close()
@@ -205,7 +205,7 @@ class LiveLife:
 def contents(folder: LiveFolder) -> list[int]:
     base = []
     if folder.base_path is not None:
-        base = list((folder.base_path / "pages").read_bytes())
+        base = list((folder.base_path / "ids.npy").read_bytes())
         assert folder.vertex_column(0).tolist() == [len(base)] * 3
         assert folder.catalog.base.num_edges == len(base)
     return base + [int(record.arrays[0][0]) for record in folder.read_log()]

@@ -263,6 +263,19 @@ def test_leftovers_go(tmp_path: Path) -> None:
     assert os.listdir(file.parent) == [FILE_NAME]
 
 
+@pytest.mark.parametrize("name", [FILE_NAME, LOCK_NAME])
+def test_links_and_pipes_are_refused(tmp_path: Path, name: str) -> None:
+    file = small_checkpoint(tmp_path / "run")
+    (tmp_path / "mine").write_bytes(file.read_bytes())
+    for make in (lambda path: path.symlink_to(tmp_path / "mine"), os.mkfifo):
+        (file.parent / name).unlink(missing_ok=True)
+        make(file.parent / name)
+        with pytest.raises(FormatError, match=f"{name}: is a "):
+            load(file.parent)
+    (file.parent / name).unlink()
+    assert Saved(tmp_path / "mine").step == 7
+
+
 def test_folders_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "nowhere").symlink_to(tmp_path / "missing")

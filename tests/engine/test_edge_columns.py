@@ -202,6 +202,50 @@ def test_a_folder_with_something_else_in_it(graph, tmp_path):
     assert names(tmp_path) == ["letter.txt"]
 
 
+def test_the_folder_beside_a_graph_may_be_a_users(graph, tmp_path):
+    """Not only one that the user names is left alone."""
+    (tmp_path / "letter.writing").write_text("dear")
+    with (
+        pytest.raises(TargetExistsError, match=r"not an index: 'letter\.writing'"),
+        Unfinished(tmp_path, graph),
+    ):
+        pass
+    assert names(tmp_path) == ["letter.writing"]
+
+
+@pytest.mark.parametrize("name", [COMMON, DEGREES, DESCRIPTION])
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_links_and_pipes_are_refused(name, kind, folder, graph):
+    (folder / name).rename(folder.parent / name)
+    if kind == "link":
+        (folder / name).symlink_to(folder.parent / name)
+    else:
+        os.mkfifo(folder / name)
+    with pytest.raises(FormatError, match=f"{re.escape(name)}: is a .*{kind}"):
+        open_columns(folder, graph)
+
+
+def test_a_folder_beside_a_graph_that_leads_elsewhere(folder, graph, tmp_path):
+    (tmp_path / "link").symlink_to(folder)
+    with pytest.raises(FormatError, match=r"link: is a symbolic link.*index="):
+        open_columns(tmp_path / "link", graph)
+    with pytest.raises(FormatError), Unfinished(tmp_path / "link", graph):
+        pass
+    assert open_columns(tmp_path / "link", graph, asked=True) is not None
+
+
+def test_no_file_is_written_through_a_link(graph, tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / ".lock").symlink_to(tmp_path / "mine")
+    with (
+        pytest.raises(FormatError, match="is a symbolic link"),
+        Unfinished(tmp_path / "kept", graph),
+    ):
+        pass
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
 @pytest.mark.parametrize("place", ["file", "file/kept", "nowhere/kept"])
 def test_a_place_that_cannot_be_written(place, graph, tmp_path):
     (tmp_path / "file").write_text("")

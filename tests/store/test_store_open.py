@@ -40,7 +40,7 @@ def test_what_is_not_there(tmp_path):
     (tmp_path / "file").write_text("x")
     refused(tmp_path / "file", FormatError, "not a graph")
     (tmp_path / "graph.json").mkdir()
-    refused(tmp_path, FormatError, "cannot be read")
+    refused(tmp_path, FormatError, "is a directory")
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_damaged_pages_are_noticed_when_read(store, kind):
     refused(folder, CorruptionError, "the file ends 7 bytes too early", read=True)
     path.unlink()
     path.mkdir()
-    refused(folder, CorruptionError, "out.pages: page 0: cannot be read", read=True)
+    refused(folder, FormatError, "out.pages: is a directory", read=True)
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,8 @@ class ProcessCrew:
 def _start(rank: int, ends: dict[int, socket.socket], path: str) -> subprocess.Popen[bytes]:
     peers = [f"{peer}:{end.fileno()}" for peer, end in ends.items()]
     return subprocess.Popen(
-        [sys.executable, "-m", "penstock.distributed.worker", str(rank), *peers],
+        # -P: modules come from where this process has them, never from the current folder.
+        [sys.executable, "-P", "-m", "penstock.distributed.worker", str(rank), *peers],
         stdin=subprocess.DEVNULL,
         pass_fds=[end.fileno() for end in ends.values()],
         env=os.environ | {"PYTHONPATH": path},

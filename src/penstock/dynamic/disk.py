@@ -19,6 +19,7 @@ from typing import Protocol
 import numpy as np
 
 from penstock.errors import AccessError, DiskSpaceError, PenstockError
+from penstock.files import open_regular
 from penstock.store.direct import read_at
 from penstock.store.publish import sync_folder
 from penstock.types import U8
@@ -67,7 +68,10 @@ class Disk(Protocol):
         """Give a file another name in the same directory; replaces what has that name."""
 
     def remove(self, path: Path) -> None:
-        """Remove a file, or a directory with all that is in it; nothing there is no error."""
+        """Remove a file; nothing there is no error."""
+
+    def remove_folder(self, path: Path) -> None:
+        """Remove a directory with all that is in it."""
 
     def make_folder(self, path: Path) -> None:
         """Make a directory."""
@@ -82,7 +86,7 @@ class RealFile:
     def __init__(self, path: Path, flags: int) -> None:
         self.path = path
         self._fd = -1
-        self._fd = os.open(path, flags | os.O_CLOEXEC, 0o644)
+        self._fd = open_regular(path, flags)
 
     def size(self) -> int:
         """How long it is now."""
@@ -149,11 +153,12 @@ class RealDisk:
         old.rename(new)
 
     def remove(self, path: Path) -> None:
-        """Remove a file, or a directory with all that is in it."""
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+        """Remove a file; of a link only the link."""
+        path.unlink(missing_ok=True)
+
+    def remove_folder(self, path: Path) -> None:
+        """Remove a directory with all that is in it; links in it are not followed."""
+        shutil.rmtree(path)
 
     def make_folder(self, path: Path) -> None:
         """Make a directory."""

@@ -44,9 +44,14 @@ from penstock.dynamic.folder_locks import (
     hold_to_remove,
 )
 from penstock.dynamic.log import Log, SyncPolicy
+from penstock.dynamic.log_format import HEADER_BYTES
+from penstock.dynamic.log_format import MAGIC as LOG_MAGIC
 from penstock.dynamic.log_reader import LogReader, Position, Recovery, read_log
-from penstock.errors import InputNotFoundError, PenstockError, TargetExistsError
+from penstock.errors import FormatError, InputNotFoundError, PenstockError, TargetExistsError
+from penstock.files import read_regular
 from penstock.store.catalog import FileRecord
+from penstock.store.contents import foreign_names, is_folder
+from penstock.store.far import quoted
 from penstock.types import Array, IdKind
 from penstock.version import __version__
 
@@ -140,6 +145,9 @@ class LiveFolder:
                 # Another writer may have published before it gave up the lock.
                 opened.catalog = read_live_catalog(folder, disk, write=True)
                 opened.remove_leftovers()
+            base = opened.base_path
+            if base is not None and base.is_symlink():
+                raise FormatError(f"{base}: is a symbolic link, expected a folder: refused")
             for name, record in opened.catalog.files.items():
                 read_file(disk, folder / name, record)
         except BaseException:
@@ -254,7 +262,7 @@ class LiveFolder:
         found: dict[int, list[str]] = {}
         for name in os.listdir(self.path):
             match = _OURS.fullmatch(name)
-            if match is not None:
+            if match is not None and _is_ours(self.path / name):
                 found.setdefault(int(next(filter(None, match.groups()))), []).append(name)
         try:
             self._disk.remove(self.path / _TEMPORARY_NAME)
@@ -316,8 +324,8 @@ class LiveFolder:
             if not (self.path / FILE_NAME).exists():
                 self.remove_leftovers(everything=True)
                 self._disk.remove(self.path / LOCK_NAME)
-                if is_new:
-                    self._disk.remove(self.path)
+                if is_new and not os.listdir(self.path):
+                    self._disk.remove_folder(self.path)
         self.close()
 
     def _remove_generation(self, generation: int, names: list[str]) -> None:
@@ -327,7 +335,9 @@ class LiveFolder:
             return
         try:
             for name in names:
-                self._disk.remove(self.path / name)
+                path = self.path / name
+                remove = self._disk.remove_folder if is_folder(path) else self._disk.remove
+                remove(path)
         finally:
             if hold is not None:
                 hold.close()
@@ -344,11 +354,36 @@ def _check_free(folder: Path) -> None:
     names = set(os.listdir(folder))
     if FILE_NAME in names:
         raise TargetExistsError(f"{folder}: is a live graph already; open it or remove it")
-    other = {name for name in names - {LOCK_NAME, _TEMPORARY_NAME} if not _OURS.fullmatch(name)}
-    if other:
+    # A creation makes the lock first, and files of no generation but the first.
+    rest = names - {LOCK_NAME, _TEMPORARY_NAME} if LOCK_NAME in names else names
+    other = {name for name in rest if not _is_first(name) or not _is_ours(folder / name)}
+    if other or (rest and LOCK_NAME not in names):
         raise TargetExistsError(
-            f"{folder}: is not empty (it has {min(other)!r}); choose another name"
+            f"{folder}: is not empty (it has {quoted(sorted(other or rest))}); choose another name"
         )
+
+
+def _is_first(name: str) -> bool:
+    """Whether the first generation has files of this name."""
+    match = _OURS.fullmatch(name)
+    return match is not None and int(next(filter(None, match.groups()))) == 0
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether something has the content that its name, which is one of ours, promises. Others may
+    have files named ``log.1``, too.
+    """
+    kind = path.name.partition(".")[0]
+    if kind == "base":
+        return is_folder(path) and not foreign_names(path)
+    if kind == "":  # a store that is being built
+        return True
+    try:
+        begins = read_regular(path, HEADER_BYTES + 1)
+    except (OSError, FormatError):
+        return False
+    # A log that never came to its first record may hold anything, but no more than a header.
+    return kind != "log" or len(begins) <= HEADER_BYTES or begins[8:12] == LOG_MAGIC
 
 
 def _hold_generation(folder: Path, disk: Disk, catalog: LiveCatalog) -> tuple[Hold, LiveCatalog]:

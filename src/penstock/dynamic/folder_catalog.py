@@ -18,6 +18,7 @@ from penstock.errors import CorruptionError, FormatError, InputNotFoundError
 from penstock.store.catalog import (
     SEAL_BYTES,
     FileRecord,
+    check_catalog_size,
     check_whole,
     known_fields,
     plain_name,
@@ -137,6 +138,7 @@ def _read(path: Path, disk: Disk) -> bytes:
     except OSError as error:
         raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
     try:
+        check_catalog_size(file.size(), path)
         return file.read(0, file.size()).tobytes()
     except OSError as error:
         raise CorruptionError(f"{path}: cannot be read: {error.strerror}") from None

@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 
 from penstock.errors import LockedError
+from penstock.files import open_regular
 
 LOCK_NAME = "lock"
 
@@ -38,7 +39,7 @@ class Hold:
 def hold_for_writing(folder: Path) -> Hold:
     """Become the one writer of a graph."""
     path = folder / LOCK_NAME
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    fd = open_regular(path, os.O_RDWR | os.O_CREAT)
     hold = Hold(fd)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -62,7 +63,7 @@ def hold_for_writing(folder: Path) -> Hold:
 def hold_shared(path: Path) -> Hold | None:
     """Keep a writer from removing a file and what belongs to it; None if there is no such file."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = open_regular(path)
     except FileNotFoundError:
         return None
     hold = Hold(fd)
@@ -76,7 +77,7 @@ def hold_shared(path: Path) -> Hold | None:
 
 def hold_to_remove(path: Path) -> Hold | None:
     """Keep readers from holding a file; None if one does."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    fd = open_regular(path)
     hold = Hold(fd)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

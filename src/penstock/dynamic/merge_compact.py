@@ -74,7 +74,7 @@ def compact(
     """Write a graph, as it is now, to a directory that appears when it is complete; returns it
     open. Nobody may change the sides meanwhile.
     """
-    with GraphFolder(target, overwrite=overwrite) as folder:
+    with GraphFolder(target, overwrite=overwrite, progress=progress) as folder:
         folder.commit(write_store(folder, sides, ids, options, progress))
     return open_graph(Path(target))
 

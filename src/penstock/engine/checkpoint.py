@@ -165,7 +165,7 @@ class Checkpoint:
         try:
             if shutil.disk_usage(self.folder).free < needed:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             fd = os.open(self._temporary, flags, 0o644)
             try:
                 write_state(fd, columns, facts)

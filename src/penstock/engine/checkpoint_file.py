@@ -29,6 +29,7 @@ import xxhash
 
 from penstock.engine.scratch import InMemory
 from penstock.errors import CorruptionError, FormatError
+from penstock.files import open_regular
 from penstock.store.catalog import check_whole
 from penstock.store.direct import read_at
 from penstock.store.packer import write_all
@@ -177,7 +178,7 @@ class Saved:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._fd = open_regular(path)
         #: Closes the file when the object goes, if nobody did before.
         self.close = weakref.finalize(self, os.close, self._fd)
         size = os.fstat(self._fd).st_size

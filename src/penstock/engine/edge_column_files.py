@@ -43,6 +43,7 @@ from penstock.errors import (
     PenstockError,
     TargetExistsError,
 )
+from penstock.files import open_regular, read_regular
 from penstock.store.direct import read_at
 from penstock.store.graph import Graph
 from penstock.store.packer import write_all
@@ -93,7 +94,7 @@ class _Column:
         self._blocks = [int(each, 16) for each in blocks]
         self._verified = np.zeros(len(blocks), bool)
         try:
-            self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            self._fd = open_regular(path)
         except OSError as error:
             raise _damaged(path, f"it cannot be opened ({error.strerror})") from None
         #: Closes the file, at the latest when the object goes.
@@ -136,9 +137,10 @@ def open_columns(folder: Path, graph: Graph, *, asked: bool = False) -> StoredCo
     """The columns of a graph in a folder; None if there are none, or, unless this folder was asked
     for, if they are of another graph or version: they will be replaced.
     """
+    _check_place(folder, asked=asked)
     path = folder / DESCRIPTION
     try:
-        raw = path.read_bytes()
+        raw = read_regular(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -190,11 +192,12 @@ class Unfinished:
 
     def _take_place(self) -> None:
         folder = self._folder
+        _check_place(folder, asked=self._asked)
         was_there = folder.exists()
         folder.mkdir(exist_ok=True)
         if not was_there:
             self._stack.callback(_remove_if_empty, folder)
-        elif self._asked:
+        else:
             _check_names(folder)
         try:
             lock = take_lock(folder / _LOCK, folder)
@@ -203,8 +206,8 @@ class Unfinished:
                 f"{folder}: another run is writing this index; wait for it{_INSTEAD}"
             ) from None
         self._stack.callback(drop_lock, lock, folder / _LOCK)
-        for left in folder.glob(f"*{_WRITING}"):  # of processes that died
-            left.unlink(missing_ok=True)
+        for name in (COMMON, DEGREES, DESCRIPTION):  # of processes that died
+            (folder / f"{name}{_WRITING}").unlink(missing_ok=True)
         needed = _ENTRY * (self._graph.num_edges + self._graph.num_vertices)
         free = shutil.disk_usage(folder).free
         if free < needed:
@@ -218,7 +221,7 @@ class Unfinished:
         """A new file that has another name till it is complete, and goes if it never is."""
         path = self._folder / f"{name}{_WRITING}"
         self._stack.callback(path.unlink, missing_ok=True)
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         self._stack.callback(os.close, fd)
         return fd
 
@@ -296,14 +299,17 @@ def _text(data: dict[str, Any]) -> U8:
     return np.frombuffer(json.dumps(plain, sort_keys=True).encode(), np.uint8)
 
 
+def _check_place(folder: Path, *, asked: bool) -> None:
+    """Raise if the folder beside a graph, which may come with it, leads elsewhere."""
+    if not asked and folder.is_symlink():
+        raise FormatError(f"{folder}: is a symbolic link, expected a folder: refused{_INSTEAD}")
+
+
 def _check_names(folder: Path) -> None:
-    """Raise if a folder that a user names has something else in it."""
-    others = sorted(
-        each.name
-        for each in folder.iterdir()
-        if each.name not in (COMMON, DEGREES, DESCRIPTION, _LOCK)
-        and not each.name.endswith(_WRITING)
-    )
+    """Raise if a folder has something else in it."""
+    own = {COMMON, DEGREES, DESCRIPTION}
+    own |= {f"{name}{_WRITING}" for name in own} | {_LOCK}
+    others = sorted(each.name for each in folder.iterdir() if each.name not in own)
     if others:
         raise TargetExistsError(f"{folder}: is not an index: {others[0]!r} is in it{_INSTEAD}")
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.device.generated import cache_folder
-from penstock.store.folder import stripe_name
+from penstock.store.contents import stripe_name
 from penstock.store.graph import Graph
 
 VERSION = 1

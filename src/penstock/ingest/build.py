@@ -85,7 +85,7 @@ def _build_in(
         return memory.graph(repack(graph, memory, options, progress))
     with ExitStack() as stack:
         folder = stack.enter_context(
-            GraphFolder(target, options.stripes, overwrite=options.overwrite)
+            GraphFolder(target, options.stripes, overwrite=options.overwrite, progress=progress)
         )
         scratch = folder.scratch
         if options.tmpdir is not None:

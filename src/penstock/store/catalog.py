@@ -14,7 +14,9 @@ from typing import Any, get_args
 
 import numpy as np
 
+from penstock.config import format_bytes
 from penstock.errors import CorruptionError, FormatError, InputNotFoundError
+from penstock.files import read_regular
 from penstock.store.layout import LAYOUTS, Column, PageSpec
 from penstock.store.page import checksum
 from penstock.types import COLUMN_DTYPES, MAX_VERTICES, Direction
@@ -27,6 +29,8 @@ VERTEX_ORDERS = ("degree", "none", "given")
 NEIGHBOUR_ORDERS = ("id", "degree", "input")
 DUPLICATE_RULES = ("keep", "first", "last", "min", "max", "sum")
 LOOP_RULES = ("keep", "drop")
+#: A catalog is read as a whole; those of the largest graphs have some thousands of bytes.
+MAX_CATALOG_BYTES = 16 << 20
 MIN_PAGE_BYTES = 4096
 MAX_PAGE_BYTES = 2 << 30
 
@@ -151,11 +155,20 @@ def plain_name(name: object, where: Path) -> str:
     return name
 
 
+def check_catalog_size(size: int, path: Path) -> None:
+    """Raise if a catalog is larger than any that was written."""
+    if size > MAX_CATALOG_BYTES:
+        raise FormatError(
+            f"{path}: is larger than a catalog can be ({format_bytes(MAX_CATALOG_BYTES)}); restore "
+            "or rebuild the graph"
+        )
+
+
 def read_catalog(folder: Path) -> Catalog:
     """Read and check ``graph.json`` of a graph directory."""
     path = folder / FILE_NAME
     try:
-        raw = path.read_bytes()
+        raw = read_regular(path, MAX_CATALOG_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         if not folder.exists():
             raise InputNotFoundError(f"{folder}: no such graph") from None
@@ -164,6 +177,7 @@ def read_catalog(folder: Path) -> Catalog:
         ) from None
     except OSError as error:
         raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
+    check_catalog_size(len(raw), path)
     try:
         data = json.loads(raw.decode("utf-8"))
     except (ValueError, RecursionError) as error:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from penstock.config import thread_count
-from penstock.errors import PenstockError
+from penstock.errors import FormatError, PenstockError
 from penstock.memory import keep_freed
 from penstock.parallel import ordered_map
 from penstock.progress import Progress, Silent
@@ -32,9 +32,9 @@ from penstock.store.check_index import (
     table_problems,
 )
 from penstock.store.check_pages import PageChecker, PageFacts
+from penstock.store.contents import stripe_name
 from penstock.store.direct import open_direct, page_buffer, read_at
 from penstock.store.first_use import file_problem
-from penstock.store.folder import stripe_name
 from penstock.store.graph import check_stripe
 from penstock.store.index_files import load_index
 from penstock.store.layout import PAGE_TABLE_DTYPE
@@ -257,8 +257,11 @@ class _Check:
                 fd = open_direct(path, catalog.page_bytes)
                 stack.callback(os.close, fd)
                 size = os.fstat(fd).st_size
-            except OSError as error:
-                self._found(path, f"cannot be opened ({error.strerror}); restore its stripe")
+            except (OSError, FormatError) as error:
+                if isinstance(error, FormatError):
+                    self._caught(path, error)
+                else:
+                    self._found(path, f"cannot be opened ({error.strerror}); restore its stripe")
                 files.append((path, -1, 0))
                 continue
             if size != pages * catalog.page_bytes:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from penstock.files import open_regular
 from penstock.types import U8
 
 #: What places in a file, sizes and addresses must be multiples of.
@@ -25,11 +26,11 @@ def open_direct(path: Path, page_bytes: int) -> int:
     """
     if page_bytes % ALIGNMENT == 0:
         try:
-            return os.open(path, os.O_RDONLY | os.O_DIRECT)
+            return open_regular(path, os.O_RDONLY | os.O_DIRECT)
         except OSError as error:
             if error.errno != errno.EINVAL:
                 raise
-    return os.open(path, os.O_RDONLY)
+    return open_regular(path)
 
 
 def page_buffer(page_bytes: int) -> U8:

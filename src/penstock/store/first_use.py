@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 import xxhash
 
-from penstock.errors import CorruptionError
+from penstock.errors import CorruptionError, FormatError
+from penstock.files import open_regular
 from penstock.jit import kernel
 from penstock.store.catalog import FileRecord
 from penstock.store.direct import open_direct, page_buffer, read_at
@@ -33,7 +34,7 @@ def file_problem(path: Path, record: FileRecord, *, direct: bool) -> tuple[str |
     digest = xxhash.xxh3_64()
     size = 0
     try:
-        fd = open_direct(path, _BLOCK_BYTES) if direct else os.open(path, os.O_RDONLY)
+        fd = open_direct(path, _BLOCK_BYTES) if direct else open_regular(path)
         try:
             buffer = page_buffer(_BLOCK_BYTES)
             while got := read_at(fd, size, buffer):
@@ -43,6 +44,8 @@ def file_problem(path: Path, record: FileRecord, *, direct: bool) -> tuple[str |
                     break
         finally:
             os.close(fd)
+    except FormatError as error:
+        return str(error).removeprefix(f"{path}: "), size
     except OSError as error:
         return f"cannot be read ({error.strerror})", size
     if size != record.bytes:

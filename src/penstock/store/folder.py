@@ -4,14 +4,15 @@ Everything is written to ``.NAME.building`` beside the target, synced, and renam
 complete. Stripes that live elsewhere have folders with names of their own, which links in
 ``.NAME.building`` lead to from the beginning. A process that dies leaves only what these links and
 this folder hold, which never opens as a graph and which the next build of the same target removes.
+Outside these folders nothing is removed but what carries the proof of ``far``.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import re
 import shutil
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -31,7 +32,29 @@ from penstock.errors import (
     PenstockError,
     TargetExistsError,
 )
-from penstock.store.catalog import FILE_NAME, MAGIC, Catalog, FileRecord
+from penstock.progress import Progress, Silent
+from penstock.store.catalog import FILE_NAME, Catalog, FileRecord
+from penstock.store.contents import (
+    contents,
+    foreign_names,
+    is_folder,
+    is_graph,
+    is_stripe_name,
+    stripe_name,
+)
+from penstock.store.far import (
+    SCRATCH_LINK,
+    SCRATCH_NAME,
+    STRIPE_FILES,
+    TOKEN_FILE,
+    digits_of,
+    make_far,
+    quoted,
+    read_proof,
+    remove_far,
+    sync_proofs,
+    write_token,
+)
 from penstock.store.packer import FileSink
 from penstock.store.publish import drop_lock, swap, sync_folder, take_lock, write_synced
 from penstock.types import Array, Direction
@@ -39,22 +62,17 @@ from penstock.types import Array, Direction
 if TYPE_CHECKING:
     from penstock.store.graph import Graph
 
-#: A link in a stripe's folder, to the graph it belongs to.
-BACK_LINK = "graph"
-_FAR_NAME = re.compile(r".*\.stripe\.[0-9]+\.[0-9a-f]{8}")
-_SCRATCH_LINK, _SCRATCH_PREFIX = "elsewhere", "penstock-"
-
-
-def stripe_name(stripe: int) -> str:
-    """The folder of a stripe inside the graph directory (or a link of that name)."""
-    return f"stripe.{stripe}"
-
 
 class GraphFolder:
     """Builds a graph directory; use as a context manager, and call :meth:`commit` at the end."""
 
     def __init__(
-        self, target: str | os.PathLike[str], stripes: tuple[Path, ...] = (), *, overwrite: bool
+        self,
+        target: str | os.PathLike[str],
+        stripes: tuple[Path, ...] = (),
+        *,
+        overwrite: bool,
+        progress: Progress | None = None,
     ) -> None:
         given = Path(target)
         self.target = given.resolve() if given.is_symlink() else given.absolute()
@@ -63,12 +81,12 @@ class GraphFolder:
         self._building = self.target.parent / f".{name}.building"
         self._replaced = self.target.parent / f".{name}.old"
         self._lock_file = self.target.parent / f".{name}.lock"
-        self._token = os.urandom(4).hex()
+        self._progress = progress or Silent()
+        self._roots = [Path(root).absolute() for root in stripes]
         #: Folders of the stripes beyond the first; no other graph has any of the same name.
-        self._far = [
-            Path(root).absolute() / f"{name}.stripe.{k}.{self._token}"
-            for k, root in enumerate(stripes, 1)
-        ]
+        self._far: list[Path] = []
+        #: What folders elsewhere carry, to be known as this graph's.
+        self._proof = ""
         self._lock: int | None = None
         self._files: list[str] = []
         self._open: list[IO[bytes] | FileSink] = []
@@ -76,15 +94,15 @@ class GraphFolder:
     @property
     def num_stripes(self) -> int:
         """How many stripes pages are dealt out to."""
-        return 1 + len(self._far)
+        return 1 + len(self._roots)
 
     def __enter__(self) -> GraphFolder:
         parent = self.target.parent
         if not parent.is_dir():
             raise InputNotFoundError(f"{parent}: no such directory to put the graph in")
-        for folder in self._far:
-            if not folder.parent.is_dir():
-                raise InputNotFoundError(f"{folder.parent}: no such directory for a stripe")
+        for root in self._roots:
+            if not root.is_dir():
+                raise InputNotFoundError(f"{root}: no such directory for a stripe")
         try:
             self._lock = take_lock(self._lock_file, self.target)
             self._clear()
@@ -101,11 +119,13 @@ class GraphFolder:
 
     def _make_folders(self) -> None:
         self._building.mkdir()
+        self._proof = write_token(self._building)
         (self._building / stripe_name(0)).mkdir()
-        for k, folder in enumerate(self._far, 1):
+        for k, root in enumerate(self._roots, 1):
+            folder = root / f"{self.target.name}.stripe.{k}.{digits_of(self._proof)}"
             (self._building / stripe_name(k)).symlink_to(folder)
-            folder.mkdir()
-            (folder / BACK_LINK).symlink_to(self.target)
+            make_far(folder, self._proof, self.target)
+            self._far.append(folder)
         self.scratch.mkdir()
 
     def _check_target(self) -> None:
@@ -116,10 +136,20 @@ class GraphFolder:
                 f"{self.target}: already exists; choose another name or pass overwrite=True "
                 "(--overwrite)"
             )
-        if not _is_graph(self.target):
+        self._check_graph(self.target)
+
+    def _check_graph(self, folder: Path) -> None:
+        """Raise if a folder that is to be removed is not a graph, or holds anything else."""
+        if not is_graph(folder):
             raise TargetExistsError(
-                f"{self.target}: exists and is not a graph; it is not overwritten: "
+                f"{folder}: exists and is not a graph{contents(folder)}; it is not overwritten: "
                 "remove it yourself"
+            )
+        others = foreign_names(folder)
+        if others:
+            raise TargetExistsError(
+                f"{folder}: holds files that are not the graph's ({quoted(others)}); it is not "
+                "overwritten: move them elsewhere, or choose another name"
             )
 
     @property
@@ -157,10 +187,12 @@ class GraphFolder:
         """A folder for temporary files somewhere else; it goes when this one does."""
         if not folder.is_dir():
             raise InputNotFoundError(f"{folder}: no such directory for temporary files")
-        made = folder.absolute() / f"{_SCRATCH_PREFIX}{self._token}"
-        (self._building / _SCRATCH_LINK).symlink_to(made)
-        made.mkdir(0o700)
-        return made
+        made = folder.absolute() / f"penstock-{digits_of(self._proof)}"
+        (self._building / SCRATCH_LINK).symlink_to(made)
+        make_far(made, self._proof, self.target, mode=0o700)
+        inside = made / SCRATCH_NAME
+        inside.mkdir()
+        return inside
 
     def array_writer(self, name: str, dtype: DTypeLike, length: int) -> Callable[[Array], None]:
         """Write an index array a part at a time, in order."""
@@ -199,8 +231,14 @@ class GraphFolder:
             sync_folder(self.stripe_folder(k))
         for folder in self._far:
             sync_folder(folder.parent)
-        self._remove_linked(_SCRATCH_LINK)
+        self._remove_elsewhere(self._building)
+        with suppress(FileNotFoundError):
+            (self._building / SCRATCH_LINK).unlink()
         shutil.rmtree(self.scratch)
+        if self._far:
+            sync_proofs(self._building, self._far)
+        else:
+            (self._building / TOKEN_FILE).unlink()
         write_synced(self._building / FILE_NAME, catalog.to_json())
         sync_folder(self._building)
         if os.path.lexists(self.target):
@@ -213,37 +251,49 @@ class GraphFolder:
 
     def _clear(self) -> None:
         """Remove what is being built, what a killed build left, and what has been replaced."""
-        for folder in (self._building, self._replaced):
-            if folder == self._replaced and not os.path.lexists(self.target):
-                if folder.exists():
-                    folder.rename(self.target)
-            elif folder.is_dir():
-                for entry in list(folder.iterdir()):
-                    if entry.is_symlink():
-                        self._remove_far(entry)
-                shutil.rmtree(folder, ignore_errors=True)
+        self._clear_building()
+        if is_folder(self._replaced) and is_graph(self._replaced):
+            if not os.path.lexists(self.target):
+                self._replaced.rename(self.target)
+                return
+            self._check_graph(self._replaced)
+            self._replaced.rename(self._building)
+            self._clear_building()
 
-    def _remove_linked(self, name: str) -> None:
-        link = self._building / name
-        if link.is_symlink():
-            self._remove_far(link)
-            link.unlink()
+    def _clear_building(self) -> None:
+        if is_folder(self._building):
+            self._remove_elsewhere(self._building)
+            self._remove_stripes(self._building)
+            shutil.rmtree(self._building, ignore_errors=True)
 
-    def _remove_far(self, link: Path) -> None:
-        """Remove a folder that a link leads to, if it was made for this graph alone."""
-        folder = Path(os.readlink(link))
-        back = folder / BACK_LINK
-        with suppress(OSError):
-            if link.name == _SCRATCH_LINK:
-                if folder.name.startswith(_SCRATCH_PREFIX):
-                    shutil.rmtree(folder)
-            elif _FAR_NAME.fullmatch(folder.name) is not None:
-                if back.is_symlink() and back.resolve() == self.target.resolve():
-                    # The link that says whose it is goes last.
-                    for entry in set(folder.iterdir()) - {back}:
-                        entry.unlink()
-                    back.unlink()
-                folder.rmdir()
+    def _remove_stripes(self, folder: Path) -> None:
+        """Remove the stripes elsewhere that are proven to belong to a folder; tell of others."""
+        proof = read_proof(folder)
+        for entry in sorted(folder.iterdir()):
+            if is_stripe_name(entry.name) and entry.is_symlink():
+                far = Path(os.path.join(folder, os.readlink(entry)))
+                reason = remove_far(far, proof, STRIPE_FILES)
+                if reason is not None:
+                    self._tell(
+                        f"{far}: is left in place, though {self.target} no longer uses it: "
+                        f"{reason}; remove it yourself if no other graph does"
+                    )
+
+    def _remove_elsewhere(self, folder: Path) -> None:
+        """Remove the temporary files elsewhere of a build. A graph that is complete has none."""
+        link = folder / SCRATCH_LINK
+        if link.is_symlink() and not os.path.lexists(folder / FILE_NAME):
+            far = Path(os.readlink(link))
+            reason = remove_far(far, read_proof(folder), (), SCRATCH_NAME)
+            if reason is not None:
+                self._tell(f"{far}: temporary files are left in place: {reason}")
+
+    def _tell(self, text: str) -> None:
+        """A note; a warning if notes are ignored."""
+        if type(self._progress) is Silent:
+            warnings.warn(text, stacklevel=2)
+        else:
+            self._progress.note(text)
 
     def _leave(self) -> None:
         """Close everything and leave nothing behind but what has been committed."""
@@ -252,10 +302,12 @@ class GraphFolder:
                 each.close(sync=False) if isinstance(each, FileSink) else each.close()
         self._open = []
         if self._lock is not None:
-            with suppress(OSError):
-                self._clear()
-            drop_lock(self._lock, self._lock_file)
-            self._lock = None
+            try:
+                with suppress(OSError):
+                    self._clear()
+            finally:
+                drop_lock(self._lock, self._lock_file)
+                self._lock = None
 
     def __exit__(
         self,
@@ -281,15 +333,6 @@ def _explained(error: OSError, target: Path) -> PenstockError | None:
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return AccessError(f"{where}: no permission: {error.strerror}; choose another place")
     return None
-
-
-def _is_graph(folder: Path) -> bool:
-    """Whether a directory has a catalog, damaged or not."""
-    try:
-        with (folder / FILE_NAME).open("rb") as file:
-            return MAGIC.encode() in file.read(256)
-    except OSError:
-        return False
 
 
 def file_record(path: Path) -> FileRecord:

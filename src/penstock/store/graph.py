@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.errors import CorruptionError, FormatError, InputNotFoundError
+from penstock.files import open_regular, read_regular
 from penstock.parallel import ordered_map
 from penstock.store.catalog import Catalog, read_catalog
+from penstock.store.contents import stripe_name
 from penstock.store.direct import open_direct, read_at
-from penstock.store.folder import stripe_name
 from penstock.store.index_files import IndexFiles
 from penstock.store.layout import Layout, make_layout
 from penstock.store.outward import Outward
@@ -64,9 +65,7 @@ class FilePages:
         self.close = weakref.finalize(self, _close_all, self._fds)
         for path in files:
             try:
-                self._fds.append(
-                    open_direct(path, page_bytes) if direct else os.open(path, os.O_RDONLY)
-                )
+                self._fds.append(open_direct(path, page_bytes) if direct else open_regular(path))
             except OSError as error:
                 self.close()
                 raise InputNotFoundError(
@@ -344,14 +343,16 @@ def open_graph(path: str | os.PathLike[str]) -> Graph:
 def check_stripe(folder: Path, stripe: int, catalog: Catalog) -> None:
     """Raise if a folder is not the stripe of a graph that it should be."""
     path = folder / "stripe.json"
+    expected = catalog.stripe_text(stripe)
+    if stripe == 0 and folder.is_symlink():
+        raise FormatError(f"{folder}: is a symbolic link; only further stripes may be: refused")
     try:
-        text = path.read_bytes()
+        text = read_regular(path, len(expected) + 1)
     except OSError as error:
         raise InputNotFoundError(
             f"{folder}: stripe {stripe} of {catalog.num_stripes} is missing "
             f"({error.strerror}); mount or restore it"
         ) from None
-    expected = catalog.stripe_text(stripe)
     if text != expected.encode():
         raise FormatError(
             f"{path}: belongs to another graph or is damaged (it says {text[:100]!r}, expected "

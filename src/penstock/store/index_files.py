@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from penstock.errors import CorruptionError, FormatError
+from penstock.files import check_regular
 from penstock.store.catalog import Catalog
 from penstock.store.layout import PAGE_TABLE_DTYPE
 from penstock.types import VID, Array, Direction
@@ -86,6 +87,7 @@ class IndexFiles:
 
 def load_index(path: Path) -> Array:
     """The array in a ``.npy`` file, mapped into memory, not read."""
+    check_regular(path)
     try:
         array: Array = np.lib.format.open_memmap(path, mode="r")
     except Exception as error:

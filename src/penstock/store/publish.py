@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from penstock.errors import LockedError
+from penstock.files import open_regular
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
@@ -21,7 +22,7 @@ def take_lock(path: Path, target: Path) -> int:
     The holder removes the file, so a lock counts only if the file is still there under its name.
     """
     while True:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fd = open_regular(path, os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_named(fd, path):
@@ -50,7 +51,7 @@ def drop_lock(fd: int, path: Path) -> None:
 
 def _is_named(fd: int, path: Path) -> bool:
     try:
-        return os.path.samestat(os.fstat(fd), os.stat(path))
+        return os.path.samestat(os.fstat(fd), os.lstat(path))
     except FileNotFoundError:
         return False
 
@@ -98,7 +99,12 @@ def write_synced(path: Path, text: str) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Have the names in a directory on the disk."""
-    fd = os.open(folder, os.O_RDONLY)
+    sync_file(folder)
+
+
+def sync_file(path: Path) -> None:
+    """Have the bytes of a file on the disk."""
+    fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)
     finally:

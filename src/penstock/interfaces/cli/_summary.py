@@ -11,7 +11,7 @@ from typing import Any
 from penstock.config import format_bytes
 from penstock.interfaces.cli._output import bar, facts, table
 from penstock.store.catalog import FILE_NAME, READ_VERSION, WRITE_VERSION, Catalog, DirectionStats
-from penstock.store.folder import stripe_name
+from penstock.store.contents import stripe_name
 
 
 def describe(catalog: Catalog, path: Path) -> dict[str, Any]:
