@@ -99,8 +99,7 @@ def _try(
     """What is wrong about how a flip is dealt with."""
     from penstock.errors import PenstockError
 
-    problem = _verify(folder)
-    if not problem:
+    if not _verify(folder, name):
         return f"verify finds nothing wrong with {_family(name)}"
     reader = rng.choice(readers(kind))
     try:
@@ -114,13 +113,14 @@ def _try(
     return None
 
 
-def _verify(folder: Path) -> list[str]:
-    """The problems that ``penstock verify`` finds in a store and what belongs to it."""
+def _verify(folder: Path, name: str) -> list[str]:
+    """The problems that ``penstock verify`` finds in the graph or checkpoint that a file is of."""
     from penstock.errors import PenstockError
     from penstock.interfaces.checking import check_any
 
     try:
-        return [str(each) for each in check_any(folder / "g", threads=1).problems]
+        target = (folder / name).parent if name.startswith("checkpoints/") else folder / "g"
+        return [str(each) for each in check_any(target, threads=1).problems]
     except PenstockError as error:
         return [str(error)]
 
