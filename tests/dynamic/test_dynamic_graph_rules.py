@@ -16,20 +16,6 @@ from penstock.dynamic import ids, region
 from penstock.errors import AddressingError, BudgetError, InputError, OptionError, PenstockError
 
 
-def test_an_algorithm_that_cannot_follow_is_forgotten_and_the_others_go_on():
-    graph = ps.DynamicGraph(directed=False, edge_properties={"weight": "float32"})
-    graph.add_edges([1, 2], [2, 3], {"weight": [1.0, 2.0]})
-    graph.maintain("sssp", source=1)
-    graph.maintain("degree")
-    with pytest.raises(InputError, match=r"weight -1\.0") as raised:
-        graph.add_edges([3], [4], {"weight": [-1.0]})
-    assert "sssp is maintained no longer" in raised.value.__notes__[0]
-    assert graph.num_edges == 3
-    assert graph.answer("degree")[1].tolist() == [1, 2, 2, 1]
-    with pytest.raises(OptionError, match="sssp: is not maintained"):
-        graph.maintained("sssp")
-
-
 def test_a_closed_graph_does_nothing_more(tmp_path):
     """Least of all to the directory, which may be another's by now."""
     old = ps.DynamicGraph(tmp_path / "g")

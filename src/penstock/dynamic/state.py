@@ -47,12 +47,12 @@ class State:
         *,
         base: Graph | None = None,
         threads: int | None = None,
-        threshold: int | None = None,
+        threshold: int = THRESHOLD,
     ) -> None:
         self.schema = schema
         self.base = base
         self.threads = thread_count(threads)
-        self._threshold = THRESHOLD if threshold is None else threshold
+        self._threshold = threshold
         self.workers = Workers(self.threads)
         self.ids: Ids = self._make_ids(schema.ids or "int")
         self._ids_known = schema.ids is not None
