@@ -141,7 +141,7 @@ def test_other_suffixes_are_refused(trace, tmp_path):
 
 
 def test_place_that_is_not_there(trace, tmp_path):
-    with pytest.raises(InputNotFoundError, match="no such directory to put the file in"):
+    with pytest.raises(InputNotFoundError, match="no such directory to put"):
         pictures.timeline(trace, tmp_path / "none" / "t.png")
 
 

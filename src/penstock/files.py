@@ -73,13 +73,33 @@ def _check_mode(path: str | os.PathLike[str], mode: int) -> None:
 def check_target(path: Path, *, overwrite: bool) -> None:
     """Raise if a file cannot be put there."""
     if not path.parent.is_dir():
-        raise InputNotFoundError(f"{path.parent}: no such directory to put the file in")
+        raise InputNotFoundError(f"{path.parent}: no such directory to put {path.name} in")
     if path.is_dir():
         raise TargetExistsError(f"{path}: is a directory; choose another name")
     if os.path.lexists(path) and not overwrite:
         raise TargetExistsError(
             f"{path}: already exists; choose another name or pass overwrite=True (--overwrite)"
         )
+    if path.exists() and not path.is_file():
+        raise TargetExistsError(f"{path}: is not a regular file; choose another name")
+
+
+def write_error(error: OSError, path: Path, advice: str) -> OSError:
+    """What to raise for an error that came while a file was written: it names the path, what is
+    wrong there, and what to do: ``advice``, which says what else could be written to.
+    """
+    if isinstance(error, PenstockError):
+        return error
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskSpaceError(f"{path}: the disk is full; free some space, or {advice}")
+    if error.errno == errno.EFBIG:
+        return WriteError(
+            f"{path}: the file would be larger than the system allows; raise the limit (ulimit "
+            f"-f), or {advice}"
+        )
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return AccessError(f"{path}: no permission: {error.strerror}; {advice}")
+    return WriteError(f"{path}: cannot be written ({error.strerror or error}); {advice}")
 
 
 @contextmanager
@@ -99,25 +119,9 @@ def unfinished(path: Path, *, overwrite: bool) -> Iterator[Path]:
         check_target(path, overwrite=overwrite)
         temporary.replace(path)
     except OSError as error:
-        if isinstance(error, PenstockError):
-            raise
-        raise _write_error(path, error) from error
+        if error.filename not in (None, str(temporary)):
+            raise  # it is about another file
+        advice = "write to another folder (nothing was left behind)"
+        raise write_error(error, path, advice) from error
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _write_error(path: Path, error: OSError) -> PenstockError:
-    """What to raise when a file cannot be written."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskSpaceError(
-            f"{path}: the disk is full; nothing was left behind. Free some space, or write to "
-            "another disk"
-        )
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return AccessError(f"{path}: no permission: {error.strerror}")
-    if error.errno == errno.EFBIG:
-        return WriteError(
-            f"{path}: the file would be larger than the system allows (ulimit -f); nothing was "
-            "left behind"
-        )
-    return WriteError(f"{path}: cannot be written: {error.strerror or error}")

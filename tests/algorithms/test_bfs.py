@@ -281,7 +281,7 @@ def test_a_checkpoint_comes_after_so_many_levels(tmp_path):
     graph = build(tmp_path / "g", edges(), directed=False, num_vertices=6300)
     for step in (10, 20):
         with pytest.raises(KeyboardInterrupt), stopping_after(step):
-            ps.bfs(graph, 6250, checkpoint=tmp_path / "c", checkpoint_every=10, load=True)
+            ps.bfs(graph, 6250, checkpoint=tmp_path / f"c{step}", checkpoint_every=10, load=True)
 
 
 def test_lists_that_several_threads_share(tmp_path):

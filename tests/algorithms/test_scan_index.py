@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +16,15 @@ from traversal_making import build, edges
 import penstock as ps
 from penstock.algorithms import _scan, _scan_check, _scan_edges
 from penstock.algorithms._scan_check import verify
-from penstock.errors import CorruptionError, FormatError, PenstockError, VerificationError
+from penstock.engine import edge_column_files
+from penstock.engine.edge_column_files import Unfinished
+from penstock.errors import (
+    CorruptionError,
+    FormatError,
+    LockedError,
+    PenstockError,
+    VerificationError,
+)
 
 
 def test_an_index_is_beside_the_graph(tmp_path):
@@ -79,9 +91,10 @@ def test_an_index_of_another_graph_beside_this_one_is_made_anew(tmp_path):
 def test_a_place_that_cannot_be_written_is_refused_before_the_work(tmp_path, monkeypatch):
     graph = build(tmp_path / "g", edges(300, 2000), directed=False)
     (tmp_path / "g.columns").write_text("in the way")
+    assert "g.columns: cannot be written" in scan(graph).stats["not_kept"]
     monkeypatch.setattr(_scan_edges, "Counting", None)
     with pytest.raises(PenstockError, match=r"g\.columns: .*index=False"):
-        scan(graph)
+        scan(ps.open(tmp_path / "g"), index=tmp_path / "g.columns")
     with pytest.raises(PenstockError, match=r"nowhere/kept: .*index=False"):
         scan(graph, index=tmp_path / "nowhere" / "kept")
 
@@ -145,3 +158,77 @@ def test_the_verifier_gathers_in_parts(monkeypatch):
     found.stats |= {"borders": 0, "outliers": 4}
     with pytest.raises(VerificationError, match="10, which is similar to it, is an outlier"):
         verify(graph, found)
+
+
+# Beside the graph nothing can be written
+
+
+def refuse(monkeypatch, name, code, when):
+    """Have a call to the system fail where the path has ``when`` in it."""
+    call = getattr(os, name)
+
+    def refused(path, *args, **options):
+        if when in str(path):
+            raise OSError(code, os.strerror(code), str(path))
+        return call(path, *args, **options)
+
+    monkeypatch.setattr(os, name, refused)
+
+
+@pytest.mark.parametrize("name", ["mkdir", "open"])
+@pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES])
+def test_a_read_only_disk_does_without_an_index(tmp_path, monkeypatch, name, code):
+    graph = build(tmp_path / "g", edges(300, 2000), directed=False)
+    right = scan(graph, 0.4, 3, index=False)
+    notes = []
+    with monkeypatch.context() as patch:
+        refuse(patch, name, code, "g.columns")
+        progress = SimpleNamespace(
+            start=lambda *_: None, advance=lambda *_: None, note=notes.append
+        )
+        found = ps.scan(graph, 0.4, 3, progress=progress)
+    np.testing.assert_array_equal(found.values, right.values)
+    assert not found.stats["indexed"]
+    assert "g.columns: no permission" in found.stats["not_kept"]
+    assert notes == [f"going on without an index: {found.stats['not_kept']}"]
+    assert [each.name for each in tmp_path.iterdir()] == ["g"]
+    assert ps.scan(ps.open(tmp_path / "g"), 0.4, 3).stats["not_kept"] is None
+
+
+def test_a_disk_that_becomes_full_does_without_an_index(tmp_path, monkeypatch):
+    graph = build(tmp_path / "g", edges(300, 2000), directed=False)
+    right = scan(graph, 0.4, 3, index=False)
+
+    def full(fd, data, offset):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(edge_column_files.os, "pwrite", full)
+        found = ps.scan(graph, 0.4, 3)
+    np.testing.assert_array_equal(found.values, right.values)
+    assert "g.columns: the disk is full" in found.stats["not_kept"]
+    assert [each.name for each in tmp_path.iterdir()] == ["g"]
+
+
+def test_while_another_run_writes_the_index_none_is_needed(tmp_path):
+    graph = build(tmp_path / "g", edges(300, 2000), directed=False)
+    with Unfinished(tmp_path / "g.columns", graph):
+        found = ps.scan(graph, 0.4, 3)
+        assert "another run is writing" in found.stats["not_kept"]
+        np.testing.assert_array_equal(found.values, scan(graph, 0.4, 3, index=False).values)
+        with pytest.raises(LockedError, match="another run is writing"):
+            ps.scan(ps.open(tmp_path / "g"), 0.4, 3, index=tmp_path / "g.columns")
+
+
+def test_an_index_that_may_not_be_read_is_not_needed(tmp_path, monkeypatch):
+    graph = build(tmp_path / "g", edges(300, 2000), directed=False)
+    right = scan(graph, 0.4, 3)
+
+    def refused(self):
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES), str(self))
+
+    again = ps.open(tmp_path / "g")
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    found = ps.scan(again, 0.4, 3)
+    assert "cannot be read" in found.stats["not_kept"]
+    np.testing.assert_array_equal(found.values, right.values)

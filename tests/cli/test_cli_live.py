@@ -56,3 +56,49 @@ def test_open_gives_the_graph_for_reading(live):
         assert graph.num_edges == 11
         with pytest.raises(ps.PenstockError, match="reading only"):
             graph.add_edges([1], [5])
+
+
+# A graph that was never compacted has a log and no store.
+
+
+@pytest.fixture(params=["empty", "int", "string"])
+def uncompacted(request, tmp_path):
+    path = tmp_path / f"{request.param}.penstock"
+    ids = {"empty": [], "int": [7, 8, 9], "string": ["a", "b", "c"]}[request.param]
+    with ps.DynamicGraph(path, reverse=True, edge_properties={"weight": "float32"}) as graph:
+        graph.add_edges(ids, ids[1:] + ids[:1], {"weight": np.arange(len(ids))})
+    return path
+
+
+@pytest.mark.parametrize("options", [(), ("--no-load",), ("--memory", "100MB")])
+def test_run_on_a_graph_that_was_never_compacted(uncompacted, tmp_path, cli, options):
+    out = tmp_path / "ranks.csv"
+    said = cli("run", "pagerank", uncompacted, "--out", out, *options)
+    assert said.code == 0, said.err
+    ranks = [line.split(",")[1] for line in out.read_text().splitlines()[1:]]
+    assert np.allclose(np.array(ranks, float), 1 / 3)
+    assert len(ranks) == (0 if uncompacted.name == "empty.penstock" else 3)
+
+
+def test_plan_for_a_graph_that_was_never_compacted(uncompacted, cli):
+    said = cli("plan", "pagerank", uncompacted, "--json")
+    assert said.code == 0, said.err
+    assert said.data["bytes_read"] == 0
+
+
+def test_info_verify_and_export_of_a_graph_that_was_never_compacted(uncompacted, tmp_path, cli):
+    edges = 0 if uncompacted.name == "empty.penstock" else 3
+    data = cli("info", uncompacted, "--json").data
+    assert (data["base"], data["generation"], data["log"]["batches"]) == (None, 0, min(edges, 1))
+    said = cli("verify", uncompacted)
+    assert (said.code, f"and {edges} edges" in said.out) == (0, True)
+    said = cli("export", uncompacted, tmp_path / "edges.csv", "--json")
+    assert (said.code, said.data["num_edges"]) == (0, edges)
+    assert len((tmp_path / "edges.csv").read_text().splitlines()) == edges + 1
+
+
+def test_plot_of_a_graph_that_was_never_compacted(uncompacted, tmp_path, cli):
+    picture = tmp_path / "degrees.png"
+    said = cli("plot", uncompacted, "--out", picture)
+    assert said.code == 0, said.err
+    assert picture.stat().st_size > 0

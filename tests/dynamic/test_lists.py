@@ -238,3 +238,40 @@ def test_mapped_files_can_hold_the_lists(tmp_path):
     check(made, model, 100)
     assert list(tmp_path.iterdir()) == [], "scratch files leave nothing behind"
     made.close()
+
+
+def exactly(length: int, many: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of ``many`` lists of a length."""
+    src = np.repeat(np.arange(many, dtype=np.uint32), length)
+    return src, np.tile(np.arange(length, dtype=np.uint32) + 1_000_000, many)
+
+
+@pytest.mark.parametrize("threshold", [1, 4, 512])
+@pytest.mark.parametrize(
+    "lengths", [[4, 5, 7, 9, 13], [1024, 1025, 1537], [8192, 8193, 12289], [6144, 12288, 16384]]
+)
+def test_pools_end_where_they_were_expected_to_at_most(threshold, lengths):
+    """Full lists that all move with one row each, grow row by row, and shrink."""
+    made = DegreeAwareLists(threshold=threshold, threads=2)
+    many = max(40_000 // lengths[-1], 3) * 7
+    made.grow(many)
+
+    def change(src, dst, adds=None):
+        most = made._most_places(len(src))
+        before = made._tops.copy()
+        made.apply(src.astype(np.uint32), dst.astype(np.uint32), adds)
+        # Relaying afterwards only makes it less.
+        assert all(made._tops[k] <= max(most[k], before[k]) for k in (0, 1))
+        assert made._pool.size >= made._tops[0]
+        assert made._pools[1].words.array.size >= made._tops[1]
+
+    everyone = np.arange(many)
+    for length in lengths:
+        change(*exactly(length, many))
+        for extra in range(2):
+            change(everyone, np.full(many, 5_000_000 + extra))
+        # One row for a third of the lists: long ones get an index.
+        change(everyone[::3], np.full(len(everyone[::3]), 6_000_000))
+    src, dst = exactly(lengths[-1], many)
+    change(src, dst, np.zeros(len(src), np.uint8))
+    assert made.num_edges == many * 2 + len(everyone[::3])

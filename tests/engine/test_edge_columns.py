@@ -250,7 +250,7 @@ def test_no_file_is_written_through_a_link(graph, tmp_path):
 def test_a_place_that_cannot_be_written(place, graph, tmp_path):
     (tmp_path / "file").write_text("")
     with (
-        pytest.raises(AccessError, match=f"{place}: the index cannot .*index=.*index=False"),
+        pytest.raises(AccessError, match=f"{place}: cannot be written .*index=.*index=False"),
         Unfinished(tmp_path / place, graph),
     ):
         pass

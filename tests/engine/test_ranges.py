@@ -183,5 +183,7 @@ def test_a_full_disk(
         return true_write(fd, data[:1000], offset)  # and never all at once
 
     monkeypatch.setattr(os, "pwrite", write)
-    with pytest.raises(DiskSpaceError, match="temporary files is full"):
+    with pytest.raises(
+        DiskSpaceError, match=r"the disk is full.*another folder for temporary files"
+    ):
         run(graph, rank_program(), how={"memory": rank_budgets[tier], "load": False})

@@ -7,14 +7,14 @@ whole, and so are the lists of the graph, they also stay with it for the next ru
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from penstock.algorithms._scan import VERTEX_BYTES
 from penstock.algorithms._triangle_kernels import OF_EDGES
 from penstock.algorithms._triangles import Counting, Wanted, usual_cost
 from penstock.engine.algorithm import Cost
-from penstock.engine.edge_columns import EdgeColumns, Home
+from penstock.engine.edge_columns import EdgeColumns, Home, NewColumns
 from penstock.engine.engine import Engine
 from penstock.engine.windows import ROOM, PageLists, Window, lists_bytes, strip_bytes
 from penstock.store.graph import Graph
@@ -34,6 +34,8 @@ class Edges:
     num_neighbours: U32
     #: Whether nothing had to be counted.
     indexed: bool
+    #: Why what was counted could not be kept for later runs; None: it was, or was not meant to be.
+    not_kept: str | None = None
 
 
 def usual_cost_of_edges(graph: Graph) -> Cost:
@@ -43,8 +45,8 @@ def usual_cost_of_edges(graph: Graph) -> Cost:
 
 
 def open_edges(engine: Engine, room: int, home: Home | None) -> Edges:
-    """The edges, in windows that take no more than so many bytes. Raises before it counts if they
-    are to be kept where they cannot be.
+    """The edges, in windows that take no more than so many bytes. If they cannot be kept where the
+    user asked for, that raises before they are counted; beside the graph, it only gets noted.
     """
     if home is None:
         return _count(engine, room, None)
@@ -57,7 +59,11 @@ def open_edges(engine: Engine, room: int, home: Home | None) -> Edges:
         *arrays, num_neighbours = there
         only = Window(0, engine.num_vertices, *arrays)
         return Edges(lambda: iter([only]), num_neighbours, True)
-    kept = home.find()
+    try:
+        kept = home.find()
+    except OSError as error:
+        not_kept = _not_kept(engine, home, error)
+        return replace(_count(engine, room, None), not_kept=not_kept)
     if kept is None and home.folder is None and not fits:  # no room to keep them in memory
         return _count(engine, room, None)
     edges = _count(engine, room, home) if kept is None else _read(engine, room, kept)
@@ -68,17 +74,38 @@ def open_edges(engine: Engine, room: int, home: Home | None) -> Edges:
 
 
 def _count(engine: Engine, room: int, home: Home | None) -> Edges:
-    with nullcontext() if home is None else home.begin() as new:
+    not_kept: str | None = None
+    with ExitStack() as stack:
+        new: NewColumns | None = None
+        try:
+            new = None if home is None else stack.enter_context(home.begin())
+        except OSError as error:
+            not_kept = _not_kept(engine, home, error)
         counting = Counting(engine, WANTED, room)
         pairs = counting.run({"algorithm": "scan"})
-        values, total = counting.values, counting.lists.total
-        assert values is not None
-        if new is not None:
-            step = max(total, 1) if counting.lists.fit else PART
-            for begin in range(0, total, step):
-                new.write(begin, values.read(begin, min(begin + step, total)))
-            new.finish(total, counting.degrees)
-    return Edges(pairs.windows, counting.degrees, False)
+        try:
+            if new is not None:
+                _keep(counting, new)
+        except OSError as error:
+            not_kept = _not_kept(engine, home, error)
+    return Edges(pairs.windows, counting.degrees, False, not_kept)
+
+
+def _keep(counting: Counting, new: NewColumns) -> None:
+    values, total = counting.values, counting.lists.total
+    assert values is not None
+    step = max(total, 1) if counting.lists.fit else PART
+    for begin in range(0, total, step):
+        new.write(begin, values.read(begin, min(begin + step, total)))
+    new.finish(total, counting.degrees)
+
+
+def _not_kept(engine: Engine, home: Home | None, error: OSError) -> str:
+    """Go on without an index, unless the user asked for it: then raise."""
+    if home is None or home.asked:
+        raise error
+    engine.options.progress.note(f"going on without an index: {error}")
+    return str(error)
 
 
 def _read(engine: Engine, room: int, kept: EdgeColumns) -> Edges:

@@ -56,7 +56,8 @@ def scan(task: Task, epsilon: float = 0.7, mu: int = 2, index: str | None = None
 
     The first run counts the common neighbours of all edges and keeps them; later runs, with any
     ``epsilon`` and ``mu``, read them. ``stats`` has the numbers of ``clusters``, ``cores``,
-    ``borders``, ``hubs`` and ``outliers``, and ``indexed``: whether nothing had to be counted.
+    ``borders``, ``hubs`` and ``outliers``, ``indexed``: whether nothing had to be counted, and
+    ``not_kept``: why what was counted could not be kept, if it could not.
 
     Parameters
     ----------
@@ -68,8 +69,8 @@ def scan(task: Task, epsilon: float = 0.7, mu: int = 2, index: str | None = None
         Similar vertices that make a core, itself counted: 1 or more.
     index
         The folder that keeps what is counted. By default it is beside the graph, with ``.columns``
-        behind the name, or with the graph if that is in memory, and there is room. False (on the
-        command line: none) keeps nothing.
+        behind the name, or with the graph if that is in memory, and there is room; if nothing can
+        be written there, the run goes on without. False (on the command line: none) keeps nothing.
 
     Semantics
     ---------
@@ -111,9 +112,10 @@ def scan(task: Task, epsilon: float = 0.7, mu: int = 2, index: str | None = None
     with engine:
         edges = open_edges(engine, room, home)
         found = cluster(engine, edges.windows, edges.num_neighbours, float(epsilon), int(mu))
+    more = {**found.counts, "indexed": edges.indexed, "not_kept": edges.not_kept}
     has_numbers = ids_of(graph).dtype == np.int64
     return task.result(
-        "cluster", lambda: _values(graph, found), more={**found.counts, "indexed": edges.indexed},
+        "cluster", lambda: _values(graph, found), more=more,
         columns={"role": found.roles},
         vid_columns={} if has_numbers else {"label": lambda: _heads(graph, found.labels)},
     )  # fmt: skip

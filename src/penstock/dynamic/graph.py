@@ -14,7 +14,7 @@ import numpy as np
 
 from penstock.config import parse_bytes
 from penstock.dynamic import reading
-from penstock.dynamic.batches import Batch, VertexBatch, check_edges, check_values
+from penstock.dynamic.batches import Batch, EdgeBatch, VertexBatch, check_edges, check_values
 from penstock.dynamic.keeping import KeptAnswers
 from penstock.dynamic.log import SyncPolicy
 from penstock.dynamic.looking import Looking
@@ -165,18 +165,22 @@ class DynamicGraph(Looking, Outward):
         with self._lock:
             ids = state.ids_for(src)
             batch = check_edges(ids, src, dst, adds, properties, state.schema.columns)
-            if len(batch):
-                state.set_id_kind(ids.kind)
+            if not len(batch):
+                return 0, 0
+            self._check_kept(batch)
+            state.set_id_kind(ids.kind)
+        effect = self._take(batch)
+        return effect.added, effect.removed
+
+    def _check_kept(self, batch: EdgeBatch) -> None:
+        """Raise if a maintained algorithm could not follow a batch."""
         mixed = batch.adds is not None and 0 < int(batch.adds.sum()) < len(batch)
         if mixed and self._kept and self.multigraph:
             raise OptionError(
                 "update_edges: a multigraph that maintains algorithms takes edges to add and edges "
                 "to delete in two calls"
             )
-        if not len(batch):
-            return 0, 0
-        effect = self._take(batch)
-        return effect.added, effect.removed
+        self._kept.check(batch)
 
     def _take(self, batch: Batch) -> Effect:
         """Log a batch, and let it take effect. All of it, or an error and nothing of it."""
@@ -201,7 +205,7 @@ class DynamicGraph(Looking, Outward):
                 if self._storage.is_full():
                     self._outdate_view()
                     self._storage.compact()
-            except PenstockError as error:
+            except Exception as error:
                 # The batch is in, whatever becomes of this; the next one tries again.
                 warnings.warn(f"changes could not be merged: {error}", stacklevel=4)
 
@@ -252,6 +256,7 @@ class DynamicGraph(Looking, Outward):
             with self._in_order.alone(), self._lock:
                 batch = reading.with_values(self._state, name, src, dst, values)
                 if len(batch):
+                    self._check_kept(batch)
                     self._storage.log(batch)
                     self._effect(batch)
                 return len(batch)

@@ -14,10 +14,11 @@ them as they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from penstock.config import thread_count
 from penstock.dynamic import batch_kernels
@@ -25,8 +26,8 @@ from penstock.dynamic import list_kernels as kernels
 from penstock.dynamic import list_reading as reading
 from penstock.dynamic.changes import Gathered
 from penstock.dynamic.list_runs import FACTS
-from penstock.dynamic.list_sizes import CLASSES, MOST_DISTANCE, PARTS
-from penstock.dynamic.region import Region
+from penstock.dynamic.list_sizes import CLASSES, EXTENT, MOST_DISTANCE, PARTS
+from penstock.dynamic.region import Pool, Region
 from penstock.dynamic.robin_hood import ProbeDistances
 from penstock.errors import BudgetError
 from penstock.parallel import Workers
@@ -40,6 +41,11 @@ FIRST_PLACE = 4
 #: A pool is laid out anew when it takes so many times what its chunks take, and ROOM besides.
 MOST_WASTE = 1.35
 ROOM = 1 << 18
+#: What there is by vertex, in the order of the kernels.
+BY_VERTEX: dict[str, DTypeLike] = {
+    "starts": np.uint64, "ends": np.uint64, "sizes": np.uint8, "index_at": np.uint64,
+    "indexes": np.uint8, "dead": np.uint32,
+}  # fmt: skip
 #: Rows of a range that one worker puts in order at a time.
 RANGE_ROWS = 1 << 17
 
@@ -65,37 +71,36 @@ class DegreeAwareLists:
         self._record = np.dtype([(column.name, column.dtype) for column in columns])
         self._folder = folder
         self._workers = Workers(thread_count(threads))
-        self._regions: dict[str, Region] = {}
-        self._vertex = {
-            name: self._region(name, dtype, 1 << 32)
-            for name, dtype in (
-                ("starts", np.uint64), ("ends", np.uint64), ("sizes", np.uint8),
-                ("index_at", np.uint64), ("indexes", np.uint8), ("dead", np.uint32),
-            )
-        }  # fmt: skip
+        self._by_vertex = {name: self._region(name, dtype) for name, dtype in BY_VERTEX.items()}
         self._width = self._record.itemsize if columns else 0
-        self._payload: U8 = np.empty(0, np.uint8)
-        self._take_pool(0)
-        self._take_pool(1)
+        self._pools = (self._new_pool(0), self._new_pool(1))
         self.num_vertices = 0
         #: Where the rows of a batch are put in order; kept, because taking it anew costs more.
         self._room: tuple[Array, ...] = (np.empty(0, np.uint64),)
         self._forget()
 
-    def _region(self, name: str, dtype: Any, limit: int | None = None) -> Array:
-        file = None if self._folder is None else self._folder / name
-        region = self._regions[name] = Region(dtype, limit=limit, file=file)
-        return region.array
+    def _region(self, name: str, dtype: DTypeLike) -> Region:
+        return Region(dtype, file=None if self._folder is None else self._folder / name)
 
-    def _take_pool(self, pool: int) -> None:
-        """New memory for the lists or for their indexes."""
+    def _new_pool(self, pool: int) -> Pool:
+        """New memory for the lists (0) or for their indexes (1)."""
         if pool == 1:
-            self._slots: U32 = self._region("slots", np.uint32)
-            self._marks: U8 = self._region("marks", np.uint8)
-            return
-        self._pool: U32 = self._region("neighbours", np.uint32)
-        if self._width:
-            self._payload = self._region("payload", np.uint8)
+            return Pool(self._region("slots", np.uint32), self._region("marks", np.uint8), 1)
+        return Pool(
+            self._region("neighbours", np.uint32), self._region("payload", np.uint8), self._width
+        )
+
+    @property
+    def _vertex(self) -> dict[str, Array]:
+        return {name: region.array for name, region in self._by_vertex.items()}
+
+    @property
+    def _pool(self) -> U32:
+        return self._pools[0].words.array
+
+    @property
+    def _payload(self) -> U8:
+        return self._pools[0].beside.array
 
     @property
     def neighbours(self) -> U32:
@@ -126,19 +131,19 @@ class DegreeAwareLists:
     @property
     def starts(self) -> U64:
         """Where the list of each vertex begins in ``neighbours``."""
-        return self._vertex["starts"][: self.num_vertices]
+        return self._by_vertex["starts"].array[: self.num_vertices]
 
     @property
     def ends(self) -> U64:
         """Where it ends."""
-        return self._vertex["ends"][: self.num_vertices]
+        return self._by_vertex["ends"].array[: self.num_vertices]
 
     @property
     def nbytes(self) -> int:
         """Bytes that are in use, free chunks among them. What no list was ever in takes none."""
         if int(self._tops[0]) == FIRST_PLACE:
             return 0
-        by_vertex = sum(array.itemsize for array in self._vertex.values())
+        by_vertex = sum(region.dtype.itemsize for region in self._by_vertex.values())
         return self.chunk_bytes + self.num_vertices * by_vertex
 
     @property
@@ -149,7 +154,10 @@ class DegreeAwareLists:
 
     def grow(self, num_vertices: int) -> None:
         """Have room for so many vertices."""
-        self.num_vertices = max(num_vertices, self.num_vertices)
+        if num_vertices > self.num_vertices:
+            for region in self._by_vertex.values():
+                region.reserve(num_vertices, self.num_vertices)
+            self.num_vertices = num_vertices
 
     def close(self) -> None:
         """End the threads."""
@@ -158,8 +166,8 @@ class DegreeAwareLists:
     def _arrays(self) -> tuple[Array, ...]:
         """What kernels work on, in their order."""
         return (
-            *self._vertex.values(), self._pool, self._payload, self._slots, self._marks,
-            self._heads, self._slot_heads, self._extents, self._tops,
+            *self._vertex.values(), *self._pools[0].arrays, *self._pools[1].arrays, self._heads,
+            self._slot_heads, self._extents, self._tops,
         )  # fmt: skip
 
     def apply(
@@ -190,14 +198,32 @@ class DegreeAwareLists:
         self._run(src, dst, nothing, nothing, nothing, places)
         return places
 
-    def check_room(self, rows: int) -> None:
-        """Raise if so many rows could be more than there is address space for."""
-        top = int(self._tops[0])
-        if (top + 2 * rows) * 4 > self._pool.nbytes // 2:
-            raise BudgetError(
-                f"the lists hold {top:,} entries, and {rows:,} more could exceed the address space "
-                "reserved for them; compact the graph, or use a machine with more memory"
-            )
+    def missing_bytes(self, rows: int) -> int:
+        """Address space that so many rows, of vertices that may be new, could need besides."""
+        vertices = self.num_vertices + 2 * rows
+        by_vertex = sum(region.missing_bytes(vertices) for region in self._by_vertex.values())
+        most = self._most_places(rows)
+        return by_vertex + sum(
+            pool.missing_bytes(places) for pool, places in zip(self._pools, most, strict=True)
+        )
+
+    def _most_places(self, rows: int) -> tuple[int, int]:
+        """Where both pools could end after so many rows. A list may move with its first row, to a
+        chunk of 1.5 times the size, and then again after a quarter of that in rows; chunks fill at
+        least half of their extents. An index may be made for each list, or made larger.
+        """
+        entries, slots = (int(top) for top in self._tops)
+        extents = PARTS * int(EXTENT)
+        return (
+            5 * entries + 12 * rows + extents,
+            5 * slots + 4 * entries + 16 * rows + extents,
+        )
+
+    def _reserve(self, rows: int, *, only_slots: bool = False) -> None:
+        """Have address space for whatever so many rows may do."""
+        for k, places in enumerate(self._most_places(rows)):
+            if k == 1 or not only_slots:
+                self._pools[k].reserve(places, int(self._tops[k]))
 
     def _run(self, src: U32, dst: U32, adds: U8, values: U8, out: U8, places: I64) -> None:
         """Go over the rows part by part, on all cores."""
@@ -205,6 +231,8 @@ class DegreeAwareLists:
         looking = len(places) > 0
         if not rows:
             return
+        # Whoever only asks may make an index, but must find the lists where they were.
+        self._reserve(rows, only_slots=looking)
         cuts = self._in_order(src, dst)
         pairs, order, pairs2, order2 = (room[:rows] for room in self._room)
         arrays = self._arrays()
@@ -246,29 +274,30 @@ class DegreeAwareLists:
         live = np.array(reading.live_chunks(sizes, indexes), np.uint64)
         for pool in (0, 1):
             if int(self._tops[pool]) > MOST_WASTE * int(live[pool]) + ROOM:
-                self._relay(pool)
+                with suppress(BudgetError):  # no address space for a second pool: it stays as it is
+                    self._relay(pool, int(live[pool]))
             self._tidy_at[pool] = int(MOST_WASTE * max(int(live[pool]), 1)) + ROOM
 
-    def _relay(self, pool: int) -> None:
+    def _relay(self, pool: int, live: int) -> None:
+        """Move the chunks in use, so many places, to a new pool."""
         n, vertex = self.num_vertices, self._vertex
+        given, new = self._pools[pool].arrays, self._new_pool(pool)
+        new.reserve(live + FIRST_PLACE, 0)
         self._tops[pool] = FIRST_PLACE
         self._extents[:, 2 * pool : 2 * pool + 2] = 0
+        taken = (*new.arrays, self._tops)
         if pool == 0:
             self._heads[:] = 0
-            given = (self._pool, self._payload)
-            self._take_pool(0)
+            self._pools = (new, self._pools[1])
             arrays = [vertex["starts"], vertex["ends"], vertex["sizes"], *given]
-            taken = (self._pool, self._payload, self._tops)
             self._workers.run(
                 lambda _, part: reading.relay_lists(part, n, self._width, *arrays, *taken),
                 range(PARTS),
             )
         else:
             self._slot_heads[:] = 0
-            given = (self._slots, self._marks)
-            self._take_pool(1)
+            self._pools = (self._pools[0], new)
             arrays = [vertex["index_at"], vertex["indexes"], *given]
-            taken = (self._slots, self._marks, self._tops)
             self._workers.run(
                 lambda _, part: reading.relay_indexes(part, n, *arrays, *taken), range(PARTS)
             )
@@ -323,6 +352,7 @@ class DegreeAwareLists:
         """
         assert self.num_edges == 0
         rows = len(src)
+        self._reserve(rows)
         values = self._records(columns, rows)
         cuts = self._in_order(src, dst)
         room = tuple(each[:rows] for each in self._room)
@@ -349,7 +379,7 @@ class DegreeAwareLists:
         histogram = np.zeros(int(MOST_DISTANCE) + 1, np.int64)
         worst = reading.measure_probes(
             self._vertex["index_at"][: self.num_vertices],
-            self._vertex["indexes"][: self.num_vertices], self._marks, histogram,
+            self._vertex["indexes"][: self.num_vertices], self._pools[1].beside.array, histogram,
         )  # fmt: skip
         found = ProbeDistances.of(histogram)
         return ProbeDistances(found.entries, found.average, found.most, float(worst))

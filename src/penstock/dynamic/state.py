@@ -18,6 +18,7 @@ from penstock.dynamic.ids import Ids, IntIds, StringIds
 from penstock.dynamic.lists import THRESHOLD, DegreeAwareLists
 from penstock.dynamic.maintained.protocol import ByVertex
 from penstock.dynamic.merge import MergedSide
+from penstock.dynamic.region import check_reservable
 from penstock.dynamic.view import Version
 from penstock.dynamic.view_lists import Side
 from penstock.parallel import Workers
@@ -47,12 +48,12 @@ class State:
         *,
         base: Graph | None = None,
         threads: int | None = None,
-        threshold: int | None = None,
+        threshold: int = THRESHOLD,
     ) -> None:
         self.schema = schema
         self.base = base
         self.threads = thread_count(threads)
-        self._threshold = THRESHOLD if threshold is None else threshold
+        self._threshold = threshold
         self.workers = Workers(self.threads)
         self.ids: Ids = self._make_ids(schema.ids or "int")
         self._ids_known = schema.ids is not None
@@ -152,10 +153,14 @@ class State:
             self.ids.check_room(batch.ids)
             return
         self.ids.check_room(batch.src, batch.dst)
-        for side in self.sides.values():
-            for lists in (side.added, side.removed):
-                if lists is not None:
-                    lists.check_room(2 * len(batch))
+        check_reservable(
+            sum(
+                lists.missing_bytes(2 * len(batch))
+                for side in self.sides.values()
+                for lists in (side.added, side.removed)
+                if lists is not None
+            )
+        )
 
     def apply(self, batch: Batch, *, telling: bool = True) -> Effect:
         """Change the graph as a checked batch says. Unless ``telling``, the effect names no

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from penstock.config import memory_budget
+from penstock.config import memory_budget, thread_count
 from penstock.dynamic.batches import Batch, decode, encode
 from penstock.dynamic.changes import Gathered
 from penstock.dynamic.folder import LiveFolder
 from penstock.dynamic.folder_catalog import FILE_NAME, BaseRecord, LiveSchema
-from penstock.dynamic.log import Log, SyncPolicy
+from penstock.dynamic.lists import THRESHOLD
+from penstock.dynamic.log import Log, SyncPolicy, check_policy
 from penstock.dynamic.log_reader import Recovery
 from penstock.dynamic.maintained.protocol import Sides
 from penstock.dynamic.merge import MergedSide
@@ -76,10 +77,11 @@ class Storage:
         threads: int | None,
         threshold: int | None,
     ) -> None:
+        # Options are checked before anything is made.
+        self._sync = check_policy(sync)
+        self._threads, self._threshold = thread_count(threads), _checked_threshold(threshold)
         self.path = path
         self.read_only = read_only
-        self._sync = sync
-        self._threads, self._threshold = threads, threshold
         self._budget = memory_budget(memory) if path is not None else None
         self._folder: LiveFolder | None = None
         self._log: Log | None = None
@@ -317,6 +319,14 @@ class Storage:
             if self._folder is not None:
                 self._folder.close()
             self.state.close()
+
+
+def _checked_threshold(given: int | None) -> int:
+    if given is None:
+        return THRESHOLD
+    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+        raise OptionError(f"threshold: expected a whole number of 1 or more, got {given!r}")
+    return given
 
 
 def _record(base: Graph, path: Path) -> BaseRecord:

@@ -120,7 +120,7 @@ class Task:
         assert engine is not None
         total = engine.metrics.total()
         if self.options.trace is not None:
-            write_trace(self.options.trace, engine.metrics)
+            write_trace(self.options.trace, engine.metrics, overwrite=self.options.overwrite)
         return {
             "seconds": clock() - self.began,
             "iterations": len(engine.metrics.rows),

@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -24,7 +25,6 @@ from penstock.config import format_bytes
 from penstock.engine.checkpoint_file import Saved, StoredColumn, check_columns, write_state
 from penstock.engine.scratch import InMemory
 from penstock.errors import (
-    AccessError,
     DiskSpaceError,
     InputNotFoundError,
     LockedError,
@@ -32,6 +32,7 @@ from penstock.errors import (
     PenstockError,
     TargetExistsError,
 )
+from penstock.files import write_error
 from penstock.store.publish import drop_lock, sync_folder, take_lock
 from penstock.types import Array
 
@@ -206,6 +207,25 @@ class Checkpoint:
         self._file.unlink(missing_ok=True)
 
 
+def refuse_unfinished(folder: Path) -> None:
+    """Raise if a folder has the checkpoint of a run that did not finish."""
+    path = folder / FILE_NAME
+    try:
+        saved = Saved(path)
+        at = datetime.fromtimestamp(path.stat().st_mtime).astimezone()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise _explained(error, path) from None
+    saved.close()
+    what = saved.identity.get("algorithm") or saved.identity.get("program") or "a run"
+    raise TargetExistsError(
+        f"{folder}: has a checkpoint of {what}, which did not finish (step {saved.step:,}, saved "
+        f"{at:%Y-%m-%d %H:%M:%S}); pass resume=True (--resume) to go on from it, or overwrite=True "
+        "(--overwrite) to start again without it"
+    )
+
+
 def differences(first: Identity, second: Identity) -> list[str]:
     """The fields that two identities do not agree on; a field that is not there is None.
 
@@ -220,17 +240,10 @@ def differences(first: Identity, second: Identity) -> list[str]:
 
 def _explained(error: OSError, where: Path, needed: int = 0) -> OSError:
     """What the user is told of an error of the system, if there is more to say than it does."""
-    if isinstance(error, PenstockError):
-        return error
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    advice = "choose another folder with checkpoint= (--checkpoint)"
+    if not isinstance(error, PenstockError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskSpaceError(
             f"{where}: the disk is full: a new checkpoint needs {format_bytes(needed)} beside the "
-            "last one, which is kept; free some space, or choose another folder with checkpoint= "
-            "(--checkpoint)"
+            f"last one, which is kept; free some space, or {advice}"
         )
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return AccessError(
-            f"{where}: no permission: {error.strerror}; choose another folder with checkpoint= "
-            "(--checkpoint)"
-        )
-    return error
+    return write_error(error, where, advice)

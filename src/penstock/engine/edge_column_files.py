@@ -22,7 +22,6 @@ when it is read for the first time.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import shutil
@@ -40,10 +39,9 @@ from penstock.errors import (
     DiskSpaceError,
     FormatError,
     LockedError,
-    PenstockError,
     TargetExistsError,
 )
-from penstock.files import open_regular, read_regular
+from penstock.files import open_regular, read_regular, write_error
 from penstock.store.direct import read_at
 from penstock.store.graph import Graph
 from penstock.store.packer import write_all
@@ -183,11 +181,9 @@ class Unfinished:
             self._take_place()
         except BaseException as error:
             self._stack.close()
-            if not isinstance(error, OSError) or isinstance(error, PenstockError):
+            if not isinstance(error, OSError):
                 raise
-            raise AccessError(
-                f"{self._folder}: the index cannot be written there ({error.strerror}){_INSTEAD}"
-            ) from None
+            raise self._explained(error) from None
         return self
 
     def _take_place(self) -> None:
@@ -227,18 +223,26 @@ class Unfinished:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._stack.close()
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskSpaceError(
-                f"{self._folder}: the disk is full; nothing was left behind. Free some space"
-                f"{_INSTEAD}"
-            ) from error
 
     def write(self, begin: int, values: U32) -> None:
         """The common neighbours of edges from ``begin`` on."""
-        _write(self._fd, begin, values)
+        try:
+            _write(self._fd, begin, values)
+        except OSError as error:
+            raise self._explained(error) from error
+
+    def _explained(self, error: OSError) -> OSError:
+        advice = "give another path with index=, or index=False to keep none (nothing was left)"
+        return write_error(error, self._folder, advice)
 
     def finish(self, num_edges: int, num_neighbours: U32) -> StoredColumns:
         """Have it all on the disk under its names, the description last; and open it."""
+        try:
+            return self._finish(num_edges, num_neighbours)
+        except OSError as error:
+            raise self._explained(error) from error
+
+    def _finish(self, num_edges: int, num_neighbours: U32) -> StoredColumns:
         folder, catalog = self._folder, self._graph.catalog
         os.ftruncate(self._fd, _HEADER_BYTES + _ENTRY * num_edges)
         degrees = self._open(DEGREES)

@@ -9,8 +9,9 @@ from typing import Any, Literal, get_args
 
 from penstock.config import memory_budget, thread_count
 from penstock.device.spec import Device, parse_devices
-from penstock.engine.checkpoint import Schedule
+from penstock.engine.checkpoint import Schedule, refuse_unfinished
 from penstock.errors import OptionError
+from penstock.files import check_target
 from penstock.progress import Progress, Silent
 from penstock.stream.policy import POLICIES
 
@@ -51,6 +52,8 @@ class RunOptions:
     #: Where the timeline goes, in Chrome's trace format.
     trace: Path | None = None
     tmpdir: Path | None = None
+    #: Replace a trace that is there, and start again where an unfinished run left a checkpoint.
+    overwrite: bool = False
     progress: Progress = Silent()  # noqa: RUF009
 
     @classmethod
@@ -81,10 +84,12 @@ class RunOptions:
             resume=bool(given.get("resume")),
             trace=_path(given.get("trace")),
             tmpdir=_path(given.get("tmpdir")),
+            overwrite=bool(given.get("overwrite")),
             progress=given.get("progress") or Silent(),
             **({} if every is None else {"checkpoint_every": Schedule.parse(str(every))}),
         )
         options.check()
+        options.check_targets()
         return options
 
     @property
@@ -109,11 +114,19 @@ class RunOptions:
                 "resume: there is no checkpoint folder to go on from; give checkpoint="
             )
 
+    def check_targets(self) -> None:
+        """Raise if something is in the way of what the run will write."""
+        if self.trace is not None:
+            check_target(self.trace, overwrite=self.overwrite)
+        if self.checkpoint is not None and not (self.resume or self.overwrite):
+            refuse_unfinished(self.checkpoint)
+
 
 #: The names that every algorithm takes.
 OPTION_NAMES = (
     "memory", "threads", "streams", "devices", "division", "dispatch", "cache", "cache_pages",
-    "load", "checkpoint", "checkpoint_every", "resume", "trace", "tmpdir", "progress",
+    "load", "checkpoint", "checkpoint_every", "resume", "trace", "tmpdir", "overwrite",
+    "progress",
 )  # fmt: skip
 
 

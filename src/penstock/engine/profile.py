@@ -18,7 +18,7 @@ from typing import Any
 
 from penstock.device.generated import cache_folder
 from penstock.store.contents import stripe_name
-from penstock.store.graph import Graph
+from penstock.store.graph import FilePages, Graph
 
 VERSION = 1
 FILE_NAME = "profile.json"
@@ -88,7 +88,7 @@ def profile_for(graph: Graph, threads: int, memory: int, *, anew: bool = False) 
     cores[str(threads)] = asdict(found)
     disk = None
     graph = graph.storage
-    if graph.path is not None:
+    if isinstance(graph.pages(graph.directions[0]), FilePages):
         place = _place(graph)
         disk = _disk(disks.get(place), graph, threads)
         if disk is not None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from penstock.engine.checkpoint import Checkpoint, Schedule
+from penstock.engine.checkpoint import Checkpoint, Schedule, refuse_unfinished
 from penstock.engine.checkpoint_file import Facts, Rule
 from penstock.engine.engine import Engine
 from penstock.metrics import clock
@@ -60,6 +60,8 @@ class Recovery:
             return None
         if not self._engine.options.resume:
             saved.close()
+            if not self._engine.options.overwrite:
+                refuse_unfinished(self._checkpoint.folder)
             self._checkpoint.clear()
             return None
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import tempfile
 import weakref
@@ -12,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.errors import AccessError, CorruptionError, DiskSpaceError
+from penstock.errors import CorruptionError
+from penstock.files import write_error
 from penstock.store.direct import read_at
 from penstock.store.mapped import read_range
 from penstock.types import Array
@@ -30,12 +30,8 @@ class ScratchColumn:
         try:
             self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
         except OSError as error:
-            if error.errno in _FULL:
-                raise _full() from None
-            raise AccessError(
-                f"{folder}: cannot be written ({error.strerror}); choose another folder for "
-                "temporary files with tmpdir= (--tmpdir)"
-            ) from None
+            raise write_error(error, folder, _ADVICE) from None
+        self._folder = folder
         self._fd = self._file.fileno()
         #: Gives the room on disk back, at the latest when the column goes.
         self.close = weakref.finalize(self, self._file.close)
@@ -59,19 +55,10 @@ class ScratchColumn:
                 written = os.pwrite(self._fd, data, offset)
                 data, offset = data[written:], offset + written
         except OSError as error:
-            if error.errno not in _FULL:
-                raise
-            raise _full() from None
+            raise write_error(error, self._folder, _ADVICE) from None
 
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
-
-
-def _full() -> DiskSpaceError:
-    return DiskSpaceError(
-        "the disk for temporary files is full; free some space, choose another folder with "
-        "tmpdir= (--tmpdir), or give more memory"
-    )
+_ADVICE = "choose another folder for temporary files with tmpdir= (--tmpdir), or give more memory"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from penstock.errors import AccessError, InputError, InputNotFoundError
+from penstock.errors import InputError, InputNotFoundError
+from penstock.files import unfinished
 from penstock.metrics import Metrics
 
 #: What the parts of a stream's work are called, as GStream's figure has them.
@@ -45,13 +46,11 @@ def trace_events(metrics: Metrics) -> list[dict[str, Any]]:
     return rows
 
 
-def write_trace(path: Path, metrics: Metrics) -> None:
+def write_trace(path: Path, metrics: Metrics, *, overwrite: bool) -> None:
     """Write the timeline as JSON."""
     document = {"traceEvents": trace_events(metrics), "displayTimeUnit": "ms"}
-    try:
-        path.write_text(json.dumps(document))
-    except OSError as error:
-        raise AccessError(f"{path}: the trace cannot be written ({error.strerror})") from None
+    with unfinished(path, overwrite=overwrite) as temporary:
+        temporary.write_text(json.dumps(document))
 
 
 def read_trace(path: str | os.PathLike[str]) -> list[Span]:

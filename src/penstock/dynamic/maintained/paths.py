@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from penstock.dynamic.batches import EdgeBatch
 from penstock.dynamic.changes import Changes, LiveSide
 from penstock.dynamic.maintained import path_kernels as kernels
 from penstock.dynamic.maintained.protocol import ByVertex, Sides, read_only
@@ -66,25 +67,30 @@ class PathTree:
         self._queued = ByVertex(np.uint8)
         self._pending, self._taken = ByVertex(VID), ByVertex(VID)
         self._count = 0
-        self._failed: InputError | None = None
 
     @property
     def values(self) -> Array:
         """Distances by vertex number."""
-        self._check()
         return read_only(self._keys.now)
 
     @property
     def columns(self) -> dict[str, Array]:
         """``parents``: vertex numbers, ``NO_VERTEX`` for those that no path leads to."""
-        self._check()
         return {"parents": read_only(self._parents.now)}
 
-    def _check(self) -> None:
-        if self._failed is not None:
-            raise self._failed
+    # The three calls
 
-    # The two calls
+    def check(self, batch: EdgeBatch) -> None:
+        """Refuse a batch that adds an edge with a weight that cannot be."""
+        if self._column is None:
+            return
+        weights = batch.columns[self._column]
+        bad = ~(weights >= 0)
+        if batch.adds is not None:
+            bad &= batch.adds != 0
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise self._refusal(batch.src[row], batch.dst[row], weights[row])
 
     def start(self) -> None:
         """Compute from nothing."""
@@ -94,15 +100,13 @@ class PathTree:
             array.reset(n)
         self._grow(n)
         self._count = 0
-        self._failed = self._source = None
+        self._source = None
+        self._check_weights()
         self._seek_source(0)
         self._finish(begin, self._settle(), 0)
 
     def update(self, changes: Changes) -> None:
         """Bring distances and parents up to date."""
-        if self._failed is not None:
-            self.start()
-            return
         begin = perf_counter()
         old = len(self._keys.now)
         self._grow(changes.num_vertices)
@@ -225,6 +229,16 @@ class PathTree:
                 weights = np.ascontiguousarray(found.columns[self._column])
             yield part, found.offsets, found.neighbours, weights
 
+    def _check_weights(self) -> None:
+        """Raise for a weight that cannot be, wherever it is: a later batch may lead there."""
+        if self._column is None:
+            return
+        everything: U32 = np.arange(self._sides.num_vertices, dtype=VID)
+        for part, offsets, neighbours, weights in self._lists(self._sides.out, everything):
+            bad = ~(weights >= 0)
+            if bad.any():
+                self._refuse(part, offsets, neighbours, weights, int(np.argmax(bad)))
+
     def _refuse(
         self, part: U32, offsets: I64, neighbours: U32, weights: Array, edge: int, *,
         turned: bool = False,
@@ -233,13 +247,15 @@ class PathTree:
         ends = [int(part[np.searchsorted(offsets, edge, side="right") - 1]), int(neighbours[edge])]
         ids = self._sides.ids_by_vid()
         src, dst = (ids[v] for v in (reversed(ends) if turned else ends))
+        raise self._refusal(src, dst, weights[edge])
+
+    def _refusal(self, src: object, dst: object, weight: object) -> InputError:
         assert self._column is not None
         column = self._sides.column_names[self._column]
-        self._failed = InputError(
-            f"{self.name}: edge {src} - {dst} has {column} {weights[edge]}; shortest paths need "
-            "weights of 0 or more: change it or delete the edge, and they are computed anew"
+        return InputError(
+            f"{self.name}: edge {src} - {dst} has {column} {weight}; shortest paths need weights "
+            "of 0 or more as long as they are maintained: change the weight or leave out the edge"
         )
-        raise self._failed
 
 
 def _width(weights: Array) -> np.float64:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -13,6 +13,9 @@ from penstock.arrays import fresh
 from penstock.dynamic.changes import Changes, LiveSide
 from penstock.errors import OptionError
 from penstock.types import I64, U32, Array
+
+if TYPE_CHECKING:
+    from penstock.dynamic.batches import EdgeBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +60,15 @@ class Maintained(Protocol):
     (parallel edges have a row each); an edge that did both in one batch may stand in both parts.
     """
 
-    name: str
-    #: What the last call did: ``seconds``, ``touched`` (vertices looked at or changed), and more.
-    facts: dict[str, Any]
+    @property
+    def name(self) -> str:
+        """What it is called in ``maintain``."""
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the last call did: ``seconds``, ``touched`` (vertices looked at or changed), and
+        more.
+        """
 
     def start(self) -> None:
         """Compute from nothing, on the graph as it is."""
@@ -74,6 +83,16 @@ class Maintained(Protocol):
     @property
     def columns(self) -> dict[str, Array]:
         """What else there is by vertex number (parents, ...), as views like ``values``."""
+
+
+@runtime_checkable
+class ChecksBatches(Protocol):
+    """A maintained algorithm that cannot follow every batch."""
+
+    def check(self, batch: EdgeBatch) -> None:
+        """Raise if the answer could not follow a batch. Called before the batch is logged; changes
+        nothing.
+        """
 
 
 class ByVertex:

@@ -5,10 +5,9 @@ leads; ``parents`` are vertices before each on a shortest path (the smallest num
 are nearer), the source for itself, ``NO_VERTEX`` where no path leads. Until the source is in the
 graph nothing is reached.
 
-Weights must not be negative or NaN: an edge is checked when it is looked at. An update that finds
-such a weight raises; the answer cannot be read then, and is computed anew with the next batch. A
-weight of inf is no edge. An edge whose weight changes must stand in ``Changes`` as removed and as
-added.
+Weights must not be negative or NaN: ``start`` looks at all of them, and ``check`` at those of a
+batch before it is taken. A weight of inf is no edge. An edge whose weight changes must stand in
+``Changes`` as removed and as added.
 
 A directed graph must keep its reverse edges. Method, price and state: see ``paths``.
 """

@@ -244,7 +244,7 @@ def timeline(bench: Workbench) -> list[Row]:
     for name, (call, _) in bench.algorithms.items():
         path = (bench.traces or bench.folder) / f"timeline-{name.lower()}.json"
         few = {"max_iter": TIMELINE_ITERATIONS} if name == "PageRank" else {}
-        result = call(trace=path, streams=TIMELINE_STREAMS, **few, **STREAMED)
+        result = call(trace=path, overwrite=True, streams=TIMELINE_STREAMS, **few, **STREAMED)
         bench.progress.advance(1)
         rows.append(
             {

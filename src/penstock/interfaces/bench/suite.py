@@ -15,7 +15,11 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from penstock.drawing import check_drawing
 from penstock.errors import AccessError, OptionError
+from penstock.files import check_target, unfinished
 from penstock.version import __version__
+
+#: The file with the rows of all experiments.
+RESULTS = "results.json"
 
 Row = dict[str, Any]
 Cells = tuple[str, ...]
@@ -72,24 +76,35 @@ class Suite(Generic[B]):
                 )
         return [name for name in self.experiments if name in wanted]
 
-    def run(self, bench: B, names: Sequence[str], suffix: str | None = ".png") -> dict[str, Any]:
+    def run(
+        self,
+        bench: B,
+        names: Sequence[str],
+        suffix: str | None = ".png",
+        *,
+        overwrite: bool = False,
+    ) -> dict[str, Any]:
         """Run experiments; pictures and ``results.json`` go to the workbench's folder.
 
         Graphs are made in a hidden folder there, which goes away. What an experiment found is
         written when it ends, whatever becomes of the next one. ``suffix`` says which kind of
-        pictures; None: none.
+        pictures; None: none. Files of an earlier run are replaced only if ``overwrite``.
         """
         out = bench.folder
         if suffix is not None:
             check_drawing(f"any{suffix}")
         try:
             out.mkdir(parents=True, exist_ok=True)
+            pictures = [p for name in names for p in self.experiments[name].pictures]
+            check_target(out / RESULTS, overwrite=overwrite)
+            for picture in pictures if suffix else ():
+                check_target(out / f"{picture}{suffix}", overwrite=overwrite)
             with tempfile.TemporaryDirectory(prefix=".graphs-", dir=out) as folder:
                 inside = bench.within(Path(folder))
                 inside.warm()
                 data: dict[str, Any] = {
                     "suite": self.name, "version": __version__, **inside.facts(),
-                    "experiments": {}, "pictures": {}, "results": str(out / "results.json"),
+                    "experiments": {}, "pictures": {}, "results": str(out / RESULTS),
                 }  # fmt: skip
                 for name in names:
                     experiment = self.experiments[name]
@@ -98,7 +113,8 @@ class Suite(Generic[B]):
                         path = out / f"{picture}{suffix}"
                         draw(rows, path)
                         data["pictures"][picture] = str(path)
-                    (out / "results.json").write_text(json.dumps(data, indent=1) + "\n")
+                    with unfinished(out / RESULTS, overwrite=True) as temporary:
+                        temporary.write_text(json.dumps(data, indent=1) + "\n")
         except PermissionError as error:
             if isinstance(error, AccessError):
                 raise

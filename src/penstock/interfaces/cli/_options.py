@@ -151,6 +151,14 @@ Overwrite = Annotated[
     bool,
     typer.Option("--overwrite", help="Replace what is there, once the new one is complete."),
 ]
+OverwriteOutputs = Annotated[
+    bool,
+    typer.Option(
+        "--overwrite",
+        help="Replace files that are there; and start again where a run that did not finish has "
+        "left a checkpoint, unless --resume goes on from it.",
+    ),
+]
 Duplicates = Annotated[
     DuplicateRule,
     typer.Option(

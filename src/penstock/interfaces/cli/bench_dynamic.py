@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from penstock.interfaces.cli._options import Debug, Json, Threads
+from penstock.interfaces.cli._options import Debug, Json, Overwrite, Threads
 from penstock.interfaces.cli._suites import ExperimentNames, PictureKind, suffix_of
 
 
@@ -34,6 +34,7 @@ def command(
     repeat: Annotated[int, typer.Option(help="Runs of each; the best counts.", min=1)] = 3,
     pictures: PictureKind = "png",
     threads: Threads = None,
+    overwrite: Overwrite = False,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -49,7 +50,7 @@ def command(
         bench = Dynamic(
             scale, out, chosen_stores(stores), batch, data, threads, repeat, progress,
         )  # fmt: skip
-        data_found = SUITE.run(bench, names, suffix_of(pictures))
+        data_found = SUITE.run(bench, names, suffix_of(pictures), overwrite=overwrite)
     show("" if json else as_text(data_found), data_found, as_json=json)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from penstock.interfaces.cli._options import Debug, Json, Memory, PageSize, Threads
+from penstock.interfaces.cli._options import Debug, Json, Memory, Overwrite, PageSize, Threads
 from penstock.interfaces.cli._suites import ExperimentNames, PictureKind, suffix_of
 
 
@@ -25,6 +25,7 @@ def command(
     page_size: PageSize = None,
     memory: Memory = None,
     threads: Threads = None,
+    overwrite: Overwrite = False,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -40,7 +41,7 @@ def command(
             scale, out, memory=memory, threads=threads, page_size=page_size, num_roots=roots,
             repeat=repeat, progress=progress,
         )  # fmt: skip
-        data = SUITE.run(bench, names, suffix_of(pictures))
+        data = SUITE.run(bench, names, suffix_of(pictures), overwrite=overwrite)
     show("" if json else as_text(data), data, as_json=json)
 
 

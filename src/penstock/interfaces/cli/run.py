@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from penstock.errors import AccessError, InputNotFoundError, OptionError, TargetExistsError
+from penstock.errors import AccessError, OptionError
 from penstock.interfaces.cli import _options as o
 from penstock.interfaces.cli._algorithm_options import own_options, own_values, summary
 from penstock.interfaces.cli._failures import StoppedError
@@ -82,17 +82,17 @@ def command(
     checkpoint: o.CheckpointFolder = None,
     checkpoint_every: o.CheckpointEvery = None,
     resume: o.Resume = False,
+    overwrite: o.OverwriteOutputs = False,
     json: o.Json = False,
     debug: o.Debug = False,
 ) -> None:
     """Run an algorithm on a graph of any size, in the memory it is given."""
     write, write_edges = writer_of(out), writer_of(edges, "edges")
-    for file in (out, edges, trace):
-        check_place(file)
     options = run_options(locals())
     picture = picture_of(trace)
     if picture is not None:
         options["trace"] = picture.with_suffix(".json")
+    check_places([out, edges, picture, options["trace"]], overwrite=overwrite)
 
     from penstock.algorithms import find
     from penstock.interfaces.cli._bars import Notes, watching
@@ -162,6 +162,7 @@ def run_options(given: dict[str, Any]) -> dict[str, Any]:
     same = (
         *("memory", "threads", "streams", "devices", "division", "dispatch", "cache"),
         *("cache_pages", "trace", "tmpdir", "checkpoint", "checkpoint_every", "resume"),
+        "overwrite",
     )
     options = {name: given[name] for name in same}
     if options["checkpoint"] is None and (options["resume"] or options["checkpoint_every"]):
@@ -202,16 +203,17 @@ def writer_of(out: Path | None, name: str = "out") -> str:
     return _WRITERS[out.suffix.lower()]
 
 
-def check_place(file: Path | None) -> None:
-    """Refuse a file that could not be written, before there is anything to write."""
-    if file is None:
-        return
-    if not file.parent.is_dir():
-        raise InputNotFoundError(f"{file.parent}: no such directory to put {file.name} in")
-    if file.is_dir():
-        raise TargetExistsError(f"{file}: is a directory; choose another name")
-    if not os.access(file.parent, os.W_OK):
-        raise AccessError(f"{file.parent}: no permission to write {file.name} there")
+def check_places(files: list[Path | None], *, overwrite: bool) -> None:
+    """Refuse files that could not be written, before there is anything to write."""
+    from penstock.files import check_target
+
+    given = [file for file in files if file is not None]
+    for k, file in enumerate(given):
+        check_target(file, overwrite=overwrite)
+        if not os.access(file.parent, os.W_OK):
+            raise AccessError(f"{file.parent}: no permission to write {file.name} there")
+        if file.absolute() in [other.absolute() for other in given[:k]]:
+            raise OptionError(f"{file}: is named for two outputs; give each a name of its own")
 
 
 def saved_state(folder: Path) -> Path:

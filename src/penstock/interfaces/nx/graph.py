@@ -8,7 +8,7 @@ in which NetworkX iterates over the nodes. Results of Penstock's algorithms on w
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -228,15 +228,20 @@ class NetworkXGraph(ABC):
         """Whether an edge leads from one node to another."""
         return u in self and v in self._neighbours(u, "out")
 
-    def __getitem__(self, node: Node) -> list[Node]:
-        return self._neighbours(node, "out")
+    @abstractmethod
+    def __getitem__(self, node: Node) -> Mapping[Node, Any]:
+        """From each neighbour of a node to the attributes of the edge, as NetworkX has them."""
 
     def _neighbours(self, node: Node, direction: Direction) -> list[Node]:
         place = self.find(node)
         if place is None:
             raise nx.NetworkXError(f"The node {node} is not in the graph.")
+        return self.names_at(self.neighbours_at(place, direction))
+
+    def neighbours_at(self, place: int, direction: Direction = "out") -> U32:
+        """The places of the neighbours of the node at a place."""
         offsets, neighbours, *_ = self.lists(direction)
-        return self.names_at(neighbours[int(offsets[place]) : int(offsets[place + 1])])
+        return neighbours[int(offsets[place]) : int(offsets[place + 1])]
 
     def __repr__(self) -> str:
         kind = ("Multi" if self.multigraph else "") + ("DiGraph" if self.directed else "Graph")

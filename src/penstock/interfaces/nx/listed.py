@@ -7,6 +7,7 @@ NetworkX forgets a converted graph when its own is changed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -67,6 +68,11 @@ class ListedGraph(NetworkXGraph):
             return self._places.get(node)
         except TypeError:  # it cannot be hashed, so it is not a node
             return None
+
+    def __getitem__(self, node: Node) -> Mapping[Node, Any]:
+        """See :meth:`NetworkXGraph.__getitem__`."""
+        found: Mapping[Node, Any] = self.original[node]
+        return found
 
     @cached_property
     def num_edges(self) -> int:

@@ -17,6 +17,7 @@ from penstock.config import memory_budget
 from penstock.dynamic.graph import DynamicGraph
 from penstock.engine.result import Result
 from penstock.errors import BudgetError, OptionError
+from penstock.interfaces.nx.attributes import EdgeTable, Neighbours
 from penstock.interfaces.nx.frozen import FrozenIds, frozen_graph
 from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Node, Parallel, Weight
 from penstock.interfaces.nx.kernels import arrange, merge_parallel
@@ -107,10 +108,47 @@ class StoredGraph(NetworkXGraph):
             return found._replace(weights=np.ones(len(found.neighbours)))
         return found
 
-    def _load(self, direction: Direction, column: str | None, parallel: Parallel) -> Lists:
-        graph, entries = self.stored, self.stored.catalog.directions[direction].num_edges
+    def __getitem__(self, node: Node) -> Neighbours:
+        """See :meth:`NetworkXGraph.__getitem__`; attributes are the columns of the edges, which are
+        loaded when one is first asked for.
+        """
+        place = self.find(node)
+        if place is None:
+            raise KeyError(node)
+        near = self.neighbours_at(place)
+        return Neighbours(
+            dict(zip(self.names_at(near), near.tolist(), strict=True)),
+            lambda other: self._attributes(place, other),
+        )
+
+    def _attributes(self, place: int, other: int) -> dict[Any, Any]:
+        if not self.directed:  # parallel edges have the same numbers from both ends
+            place, other = sorted((place, other))
+        return self._edge_table.attributes(place, other, multigraph=self.multigraph)
+
+    @cached_property
+    def _edge_table(self) -> EdgeTable:
+        """All edges, with all columns."""
+        direction = self.stored.stored("out")
+        entries, columns = self._num_entries(direction), self.stored.catalog.columns
+        self._check_room(entries, 12 + sum(column.dtype.itemsize for column in columns))
+        neighbours: U32 = np.empty(entries, np.uint32)
+        values = {column.name: np.empty(entries, column.dtype) for column in columns}
+        degrees = self._read(direction, neighbours, values)
+        # Numbers of edges in place of weights: a float64 has them exactly.
+        numbers: Array = np.arange(entries, dtype=np.float64)
+        lists = arrange(degrees, neighbours, numbers, self._order, self._ranks)
+        assert lists.weights is not None
+        order = lists.weights.astype(np.int64)
+        moved = {name: column[order] for name, column in values.items()}
+        return EdgeTable(lists.offsets, lists.neighbours, moved)
+
+    def _num_entries(self, direction: Direction) -> int:
+        return self.stored.catalog.directions[direction].num_edges
+
+    def _check_room(self, entries: int, entry_bytes: int) -> None:
         # Put into order they are there four times for a moment.
-        needed = 4 * (entries * (4 if column is None else 12) + 8 * graph.num_vertices)
+        needed = 4 * (entries * entry_bytes + 8 * self.stored.num_vertices)
         # What there is of memory has lists that were loaded before taken off already.
         if needed > (room := memory_budget(None)):
             raise BudgetError(
@@ -118,20 +156,29 @@ class StoredGraph(NetworkXGraph):
                 f"{needed / 1e9:.1f} GB of {room / 1e9:.1f} GB; Penstock's own functions stream "
                 "them, as do those of NetworkX that the backend's page says stream"
             )
+
+    def _read(self, direction: Direction, neighbours: U32, values: dict[str, Array]) -> Array:
+        """Fill arrays with the lists of a direction and some columns; gives the degrees."""
+        degrees: Array = np.zeros(self.stored.num_vertices, np.int64)
+        at = 0
+        for part in self.stored.iter_adjacency(direction):
+            end = at + len(part.neighbours)
+            neighbours[at:end] = part.neighbours
+            for name, column in values.items():
+                column[at:end] = part.columns[name]
+            # A long list is in several pages.
+            degrees[part.first_vid : part.first_vid + len(part.degrees)] += part.degrees
+            at = end
+        return degrees
+
+    def _load(self, direction: Direction, column: str | None, parallel: Parallel) -> Lists:
+        entries = self._num_entries(direction)
+        self._check_room(entries, 4 if column is None else 12)
         neighbours: U32 = np.empty(entries, np.uint32)
         # Without weights, several edges between two nodes weigh as many as they are.
         counted = column is None and parallel == "sum" and self.multigraph
         weights: Array = np.ones(entries if column or counted else 0)
-        degrees: Array = np.zeros(graph.num_vertices, np.int64)
-        at = 0
-        for part in graph.iter_adjacency(direction):
-            end = at + len(part.neighbours)
-            neighbours[at:end] = part.neighbours
-            if column is not None:
-                weights[at:end] = part.columns[column]
-            # A long list is in several pages.
-            degrees[part.first_vid : part.first_vid + len(part.degrees)] += part.degrees
-            at = end
+        degrees = self._read(direction, neighbours, {} if column is None else {column: weights})
         given = weights if column or counted else None
         lists = arrange(degrees, neighbours, given, self._order, self._ranks)
         lists = lists._replace(whole=self.is_whole(column))
