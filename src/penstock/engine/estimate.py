@@ -48,6 +48,8 @@ TRAVELLING_BYTES = 10 << 20
 #: Making threads and the like; and loading compiled kernels, once in a process.
 START_SECONDS = 0.03
 KERNEL_SECONDS = 0.9
+#: Checking a byte of an index file, once in a process.
+CHECK_NS = 0.7
 #: Gathers from vectors longer than this wait for memory.
 NEAR_BYTES = 4 << 20
 
@@ -78,6 +80,8 @@ class Facts:
     cut_ranges: int = 1
     #: Whether no page has been decoded in this process: then kernels have to be loaded first.
     fresh: bool = False
+    #: Of index files, which are checked before their first use in a process.
+    index_bytes: int = 0
     #: How devices divide the work, how many they are, and how many threads they are worth.
     division: Shares = ONE
     devices: int = 1
@@ -172,6 +176,7 @@ def facts_of(graph: Graph, cost: Cost, planned: Planned, gather_bytes: Sequence[
         cut_made=any(str(name).startswith("cut ") for name in kept),
         cut_ranges=int(needs.get("cut_ranges", 1)),
         fresh=not getattr(decode_body, "overloads", True),
+        index_bytes=sum(each.bytes for each in graph.storage.catalog.files.values()),
         division=planned.shares,
     )
 
@@ -238,18 +243,13 @@ def estimate(cost: Cost, plan: Plan, facts: Facts, profile: Profile) -> Estimate
         disk = work.reading(profile) >= work.cpu_ns / (1e9 * facts.threads(profile))
         limit = "disk" if disk else "memory" if far > near else "cores"
     memory = _memory_parts(plan, facts)
+    if facts.fresh:
+        seconds += KERNEL_SECONDS + 1e-9 * CHECK_NS * facts.index_bytes
     return Estimate(
-        START_SECONDS + (KERNEL_SECONDS if facts.fresh else 0.0) + seconds,
-        read,
-        sum(memory.values()),
-        passes,
-        limit,
-        plan,
-        memory,
-        facts.resident_bytes,
-        facts.num_pages,
+        START_SECONDS + seconds, read, sum(memory.values()), passes, limit, plan, memory,
+        facts.resident_bytes, facts.num_pages,
         facts.devices if facts.division.division == "S" else 1,
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
