@@ -47,7 +47,7 @@ from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
 from penstock.engine.scratch import ScratchColumn
 from penstock.engine.state import rank_of_vid
-from penstock.errors import CorruptionError, OptionError, VerificationError
+from penstock.errors import OptionError, VerificationError
 from penstock.store.graph import Graph
 from penstock.store.mapped import read_range
 from penstock.types import U8, U32, Array
@@ -108,20 +108,9 @@ class _Balls:
 
     def restore(self, facts: Facts) -> None:
         """Go on from what was saved."""
-        ends, sums = facts["ends"], facts["neighbourhood"]
-        if (
-            not isinstance(ends, list)
-            or not isinstance(sums, list)
-            or not all(isinstance(each, int | float) for each in [*ends, *sums])
-            or ends[:1] != [0]
-            or sorted(ends) != ends
-            or len(sums) != len(ends)
-            or ends[-1] > self.log.length
-        ):
-            raise CorruptionError(
-                f"{facts.where}: the checkpoint cannot be used: its steps contradict each other: "
-                "remove it, and start the run from the beginning"
-            )
+        ends, sums = facts.numbers("ends"), facts.numbers("neighbourhood")
+        if ends[:1] != [0] or sorted(ends) != ends or ends[-1] > self.log.length:
+            raise facts.wrong("its steps do not follow each other")
         self.ends, self.neighbourhood = ends, sums
         self.log.length = ends[-1]
         self.new[:] = self.old

@@ -67,20 +67,28 @@ class Facts(dict[str, Any]):
     where = ""
 
     def __missing__(self, name: str) -> Any:
-        raise CorruptionError(
-            f"{self.where}: the checkpoint cannot be used: it does not say {name!r}: remove it, "
-            "and start the run from the beginning"
+        raise self.wrong(f"it does not say {name!r}")
+
+    def wrong(self, what: str) -> CorruptionError:
+        """The error for a checkpoint that says what no run can have saved."""
+        return CorruptionError(
+            f"{self.where}: the checkpoint cannot be used: {what}: remove it, and start the run "
+            "from the beginning"
         )
+
+    def numbers(self, name: str) -> list[Any]:
+        """A list of numbers."""
+        found = self[name]
+        if not isinstance(found, list) or not all(isinstance(x, int | float) for x in found):
+            raise self.wrong(f"its {name} are no numbers")
+        return found
 
     def whole(self, name: str, low: int, high: int) -> int:
         """A whole number within these bounds."""
         try:
             return check_whole(name, self[name], low, high)
         except ValueError as error:
-            raise CorruptionError(
-                f"{self.where}: the checkpoint cannot be used: {error}: remove it, and start the "
-                "run from the beginning"
-            ) from None
+            raise self.wrong(str(error)) from None
 
 
 class StoredColumn(Protocol):

@@ -18,7 +18,7 @@ from penstock.engine.recovery import Recovery
 from penstock.engine.state import State
 from penstock.engine.sweeps import Sweeps, spans
 from penstock.engine.team import Team
-from penstock.errors import CorruptionError, OptionError
+from penstock.errors import OptionError
 from penstock.metrics import Counters, clock
 from penstock.store.page import checksum
 from penstock.stream.order import batches_of
@@ -133,16 +133,13 @@ class ProgramRun:
 
     def _check_facts(self, extra: Facts) -> None:
         """Raise if a checkpoint says what no run of this program can have saved."""
-        rows = self._partial if isinstance(self._partial, list) else [None]
-        numbers = [*rows, self.totals.values() if isinstance(self.totals, dict) else None]
-        if any(
-            each is None or not all(isinstance(number, int | float) for number in each)
-            for each in numbers
-        ) or set(self.totals) != set(self.program.totals):
-            raise CorruptionError(
-                f"{extra.where}: the checkpoint cannot be used: its totals are not those of this "
-                "program: remove it, and start the run from the beginning"
-            )
+        totals, partial = extra["totals"], extra["partial"]
+        if not isinstance(totals, dict) or set(totals) != set(self.program.totals):
+            raise extra.wrong("its totals are not those of this program")
+        rows = [list(totals.values()), *(partial if isinstance(partial, list) else [None])]
+        for row in rows:
+            if not isinstance(row, list) or not all(isinstance(x, int | float) for x in row):
+                raise extra.wrong("its totals are no numbers")
 
     def _identity(self) -> dict[str, Any]:
         """What else a checkpoint must agree on: the values that the user gave for vertices."""
