@@ -107,8 +107,12 @@ def _forge_array(path: Path, rng: random.Random) -> None:
     if kind < 0.1:
         _forge_bytes(path, rng)
         return
-    array = np.load(path)
-    if not len(array):
+    try:
+        array = np.load(path)
+    except Exception:  # it has been forged before
+        _forge_bytes(path, rng)
+        return
+    if array.ndim != 1 or not len(array):
         return
     if kind < 0.15:
         array = array[:-1] if rng.random() < 0.5 else np.concatenate([array, array[-1:]])
@@ -239,11 +243,8 @@ def _forge_checkpoint(path: Path, rng: random.Random) -> None:
     arrays = bytearray(raw[: -_TAIL.size - length])
     data = json.loads(text)
     if rng.random() < 0.3:
-        holder, key = _pick({k: v for k, v in data.items() if k in ("step", "extra")}, rng)
-        if holder.get(key, None) is data.get(key):
-            data[key] = _other(data[key], rng)
-        else:
-            holder[key] = _other(holder[key], rng)
+        holder, key = _pick(data["extra"], rng) if data["extra"] else (data, "step")
+        holder[key] = _other(holder[key], rng)
     else:
         for _ in range(rng.randint(1, 4)):
             entry = rng.choice(data["arrays"])

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from penstock.config import memory_budget, thread_count
-from penstock.dynamic.batches import Batch, decode, encode
+from penstock.dynamic.batches import Batch, EdgeBatch, decode, encode
 from penstock.dynamic.changes import Gathered
 from penstock.dynamic.folder import LiveFolder
 from penstock.dynamic.folder_catalog import FILE_NAME, BaseRecord, LiveSchema
@@ -166,12 +166,14 @@ class Storage:
                 )  # fmt: skip
                 if self.state.id_kind not in (None, kind):
                     raise ValueError(f"its ids are {kind}, those of the graph {self.state.id_kind}")
-            except ValueError as error:
+                self.state.set_id_kind(kind)
+                for ids in (batch.src, batch.dst) if isinstance(batch, EdgeBatch) else [batch.ids]:
+                    self.state.ids.check(ids, "ids")
+            except (ValueError, PenstockError) as error:
                 raise CorruptionError(
                     f"{reader.path}: record {record.sequence} is no batch of this graph ({error}): "
                     "restore the graph from a copy"
                 ) from None
-            self.state.set_id_kind(kind)
             self.state.apply(batch, telling=False)
         self.recovery = reader.recovery
 

@@ -42,6 +42,7 @@ from penstock.errors import (
     TargetExistsError,
 )
 from penstock.files import open_regular, read_regular, write_error
+from penstock.store.catalog import check_whole
 from penstock.store.direct import read_at
 from penstock.store.graph import Graph
 from penstock.store.packer import write_all
@@ -64,12 +65,23 @@ class StoredColumns:
     """The columns of a folder, open; they stay readable if others take their place."""
 
     def __init__(self, folder: Path, data: dict[str, Any]) -> None:
-        self.num_edges: int = data["edges"]
-        block, blocks = data["block_entries"], data["blocks"]
-        self._common = _Column(folder / COMMON, self.num_edges, block, blocks[COMMON])
-        degrees = _Column(folder / DEGREES, data["vertices"], block, blocks[DEGREES])
-        self.num_neighbours = degrees.read(0, degrees.length)
+        try:
+            self.num_edges = check_whole("edges", data["edges"], 0)
+            vertices = check_whole("vertices", data["vertices"], 0)
+            block = check_whole("block_entries", data["block_entries"], 1, 1 << 24)
+            checksums = [
+                _checksums(data["blocks"][name], length, block)
+                for name, length in ((COMMON, self.num_edges), (DEGREES, vertices))
+            ]
+        except (KeyError, TypeError, ValueError) as error:
+            raise _damaged(folder / DESCRIPTION, f"a field is missing or wrong: {error}") from None
+        self._common = _Column(folder / COMMON, self.num_edges, block, checksums[0])
+        degrees = _Column(folder / DEGREES, vertices, block, checksums[1])
+        self.num_neighbours = degrees.read(0, vertices)
         degrees.close()
+        longest = int(self.num_neighbours.max(initial=0))
+        if self.num_neighbours.sum(dtype=np.int64) != 2 * self.num_edges or longest > vertices:
+            raise _damaged(folder / DEGREES, "its numbers are not those of so many edges")
 
     def read(self, begin: int, end: int) -> U32:
         """The common neighbours of edges ``begin`` to ``end``."""
@@ -85,11 +97,11 @@ class StoredColumns:
 class _Column:
     """An array in a file, read by ranges."""
 
-    def __init__(self, path: Path, length: int, block: int, blocks: list[str]) -> None:
+    def __init__(self, path: Path, length: int, block: int, blocks: list[int]) -> None:
         self._path = path
         self.length = length
         self._block = block
-        self._blocks = [int(each, 16) for each in blocks]
+        self._blocks = blocks
         self._verified = np.zeros(len(blocks), bool)
         try:
             self._fd = open_regular(path)
@@ -131,6 +143,13 @@ class _Column:
         return values
 
 
+def _checksums(texts: list[str], length: int, block: int) -> list[int]:
+    """The checksums of blocks; raises a ValueError if there is not one for each."""
+    if len(texts) != -(-length // block):
+        raise ValueError(f"{len(texts)} checksums for {length:,} entries")
+    return [int(each, 16) for each in texts]
+
+
 def open_columns(folder: Path, graph: Graph, *, asked: bool = False) -> StoredColumns | None:
     """The columns of a graph in a folder; None if there are none, or, unless this folder was asked
     for, if they are of another graph or version: they will be replaced.
@@ -155,10 +174,10 @@ def open_columns(folder: Path, graph: Graph, *, asked: bool = False) -> StoredCo
         what = f"is of version {stored}, and this Penstock reads {VERSION}"
     elif data.get("checksum") != f"{checksum(_text(data)):016x}":
         raise _damaged(path, "its checksum does not match")
-    elif data["tag"] == tag and data["vertices"] == graph.num_vertices:
+    elif data.get("tag") == tag and data.get("vertices") == graph.num_vertices:
         return StoredColumns(folder, data)
     else:
-        what = f"was made for another graph (its tag is {data['tag']}, this graph's is {tag})"
+        what = f"was made for another graph (its tag is {data.get('tag')}, this graph's is {tag})"
     if not asked:
         return None
     raise FormatError(f"{folder}: the index {what}: remove it, or give another path with index=")

@@ -31,6 +31,7 @@ DUPLICATE_RULES = ("keep", "first", "last", "min", "max", "sum")
 LOOP_RULES = ("keep", "drop")
 #: A catalog is read as a whole; those of the largest graphs have some thousands of bytes.
 MAX_CATALOG_BYTES = 16 << 20
+MAX_STRIPES = 4096
 MIN_PAGE_BYTES = 4096
 MAX_PAGE_BYTES = 2 << 30
 
@@ -241,7 +242,7 @@ def _check_values(catalog: Catalog) -> None:
     """Raise a ValueError if some value cannot be, or contradicts another."""
     check_whole("num_vertices", catalog.num_vertices, 0, MAX_VERTICES)
     check_whole("num_edges", catalog.num_edges, 0)
-    check_whole("num_stripes", catalog.num_stripes, 1)
+    check_whole("num_stripes", catalog.num_stripes, 1, MAX_STRIPES)
     check_whole("page_bytes", catalog.page_bytes, MIN_PAGE_BYTES, MAX_PAGE_BYTES)
     check_whole("ids.first", catalog.ids.first, 0)
     for stats in catalog.directions.values():
