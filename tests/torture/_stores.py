@@ -159,7 +159,7 @@ def _point_to(folder: Path) -> None:
 
 def files_of(folder: Path) -> list[str]:
     """The files of a store that hold something of it, relative to its folder."""
-    left_out = ("lock", "owner")
+    left_out = ("lock", "stripes.token", "owner.json")
     return sorted(
         str(path.relative_to(folder))
         for path in folder.rglob("*")
