@@ -24,7 +24,7 @@ DESCRIPTION = (
     "Flipped bits in every file of small stores of each kind, against all that reads them."
 )
 CATEGORIES = ("store",)
-QUICK_CASES = 40
+QUICK_CASES = 15
 TIMEOUT_SECONDS = 600.0
 
 #: Of a page and of a record of a log; all bits of them are flipped.

@@ -21,7 +21,7 @@ from torture._stores import KINDS, copied, files_of, prepared, read, readers
 NAME = "hostile"
 DESCRIPTION = "Stores with changed contents and right checksums, against all that reads them."
 CATEGORIES = ("store",)
-QUICK_CASES = 60
+QUICK_CASES = 36
 TIMEOUT_SECONDS = 600.0
 MEMORY_BYTES = 3 << 30
 
