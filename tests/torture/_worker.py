@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import json
 import os
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -24,9 +26,16 @@ def attempt(campaign: Campaign, case: Case, workspace: Path) -> Outcome:
         return found(f"{type(error).__name__} in {where}\n{traceback.format_exc()}")
 
 
+def _end_with_parent() -> None:
+    """Have the system end this process when the one that started it ends, however that comes."""
+    parent_death_signal = 1
+    ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGKILL)
+
+
 def main(spelling: str, workspace: str) -> None:
     """Serve until the input ends."""
     # The library, or what it calls, may print: answers have a channel of their own.
+    _end_with_parent()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     faulthandler.enable()

@@ -109,7 +109,8 @@ class _Balls:
     def restore(self, facts: Facts) -> None:
         """Go on from what was saved."""
         ends, sums = facts.numbers("ends"), facts.numbers("neighbourhood")
-        if ends[:1] != [0] or sorted(ends) != ends or ends[-1] > self.log.length:
+        whole = all(isinstance(end, int) for end in ends) and len(sums) == len(ends)
+        if not whole or ends[:1] != [0] or sorted(ends) != ends or ends[-1] > self.log.length:
             raise facts.wrong("its steps do not follow each other")
         self.ends, self.neighbourhood = ends, sums
         self.log.length = ends[-1]
