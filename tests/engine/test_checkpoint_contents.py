@@ -19,7 +19,8 @@ N = 60
 CALLS = {
     "bfs": {"source": 0}, "color": {}, "connected_components": {}, "core_number": {},
     "label_propagation": {}, "minimum_spanning_forest": {}, "radius": {"b": 4},
-    "sssp": {"source": 0}, "strongly_connected_components": {}, "pagerank": {"max_iter": 3, "tol": 0},
+    "sssp": {"source": 0}, "strongly_connected_components": {},
+    "pagerank": {"max_iter": 3, "tol": 0},
     "closeness": {}, "two_hop": {}, "triangles": {},
 }  # fmt: skip
 
