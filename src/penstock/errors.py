@@ -60,10 +60,6 @@ class DiskSpaceError(PenstockError, OSError):
     """There is not enough room on a disk."""
 
 
-class WriteError(PenstockError, OSError):
-    """A file cannot be written."""
-
-
 class BudgetError(PenstockError, MemoryError):
     """The work cannot be done within the memory that was allowed."""
 

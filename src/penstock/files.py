@@ -16,7 +16,6 @@ from penstock.errors import (
     InputNotFoundError,
     PenstockError,
     TargetExistsError,
-    WriteError,
 )
 
 #: The last part of a path is not followed if it is a link; opening a pipe or a device does not
@@ -93,13 +92,13 @@ def write_error(error: OSError, path: Path, advice: str) -> OSError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskSpaceError(f"{path}: the disk is full; free some space, or {advice}")
     if error.errno == errno.EFBIG:
-        return WriteError(
+        return DiskSpaceError(
             f"{path}: the file would be larger than the system allows; raise the limit (ulimit "
             f"-f), or {advice}"
         )
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return AccessError(f"{path}: no permission: {error.strerror}; {advice}")
-    return WriteError(f"{path}: cannot be written ({error.strerror or error}); {advice}")
+    return AccessError(f"{path}: cannot be written ({error.strerror or error}); {advice}")
 
 
 @contextmanager

@@ -320,13 +320,13 @@ def test_ids_beyond_int64():
 
 @pytest.mark.parametrize("epsilon", [0, -0.1, 1.0001, math.nan, math.inf, "0.5", True, None])
 def test_an_epsilon_that_cannot_be(epsilon):
-    with pytest.raises(OptionError, match="epsilon: expected a number above 0 and at most 1"):
+    with pytest.raises(OptionError, match="epsilon: expected a number"):
         scan(ps.from_edges([0], [1]), epsilon)
 
 
 @pytest.mark.parametrize("mu", [0, -1, 2.5, "2", True, None])
 def test_a_mu_that_cannot_be(mu):
-    with pytest.raises(OptionError, match="mu: expected a whole number of 1 or more"):
+    with pytest.raises(OptionError, match="mu: expected a whole number"):
         scan(ps.from_edges([0], [1]), 0.5, mu)
 
 

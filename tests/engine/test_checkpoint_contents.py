@@ -68,6 +68,7 @@ def forge(path, array=None, place=0, value=0, **facts):
         ("connected_components", "labels", N), ("connected_components", "labels", 1),
         ("core_number", "estimates", 10**6), ("label_propagation", "labels", N),
         ("minimum_spanning_forest", "near", N), ("radius", "counters", 200),
+        ("radius", "log", N << 32),
         ("sssp", "distances", -1.0), ("sssp", "distances", np.nan),
         ("strongly_connected_components", "labels", N),
     ],
@@ -96,7 +97,7 @@ def test_entries_that_no_run_can_have_saved_are_refused(
 def test_facts_that_no_run_can_have_saved_are_refused(graph, tmp_path, monkeypatch, name, facts):
     path, options = interrupted(graph, name, tmp_path / "c", monkeypatch)
     forge(path, **facts)
-    with pytest.raises(CorruptionError, match="the checkpoint cannot be used"):
+    with pytest.raises(CorruptionError, match=r"the checkpoint cannot be used|ends too early"):
         getattr(ps, name)(graph, **CALLS[name], **options)
 
 

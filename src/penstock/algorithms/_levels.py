@@ -79,6 +79,8 @@ def search_levels(
         if saved is None:
             steps.begin_at(search, begins)
         else:
+            if saved[0] > len(search.levels):
+                raise saved[1].wrong(f"its step is {saved[0]}")
             steps.restore(search, saved[0])
         while search.count and (limit is None or search.level < limit):
             search.mode = _choose(search)

@@ -28,6 +28,7 @@ from penstock.engine.pairs import EdgeColumn, Pairs
 from penstock.engine.recovery import Recovery
 from penstock.engine.scratch import InMemory, ScratchColumn
 from penstock.engine.windows import ROOM, EarlierLists, KeptLists, PageLists, Window, lists_bytes
+from penstock.errors import CorruptionError
 from penstock.jit import kernel
 from penstock.store.graph import Graph
 from penstock.types import U32, Array
@@ -71,7 +72,7 @@ class FoundEdges:
     def __init__(self, engine: Engine, most: int, *, in_memory: bool) -> None:
         folder, kind = engine.scratch_folder(), np.dtype(np.uint32)
         self._budget, self._in_memory = engine.budget, in_memory
-        self.count = 0
+        self.count, self._most = 0, most
         self.largest = 0
         self._columns = [
             InMemory(np.empty(most, kind)) if in_memory else ScratchColumn(folder, kind, most)
@@ -84,6 +85,11 @@ class FoundEdges:
         i, e, more = 0, 0, True
         while more:
             count, i, e, more = _copy(*window.arrays()[:3], numbers, least, i, e, *rows)
+            if self.count + count > self._most:
+                raise CorruptionError(
+                    "the two directions of the graph do not hold the same edges; see `penstock "
+                    "verify`: restore or rebuild the graph"
+                )
             for column, values in zip(self._columns, rows, strict=True):
                 column.write(self.count, values[:count])
             self.count += count

@@ -109,8 +109,8 @@ class _Balls:
     def restore(self, facts: Facts) -> None:
         """Go on from what was saved."""
         ends, sums = facts.numbers("ends"), facts.numbers("neighbourhood")
-        whole = all(isinstance(end, int) for end in ends) and len(sums) == len(ends)
-        if not whole or ends[:1] != [0] or sorted(ends) != ends or ends[-1] > self.log.length:
+        whole = all(isinstance(end, int) for end in ends)
+        if not whole or ends[:1] != [0] or sorted(ends) != ends or not sums:
             raise facts.wrong("its steps do not follow each other")
         self.ends, self.neighbourhood = ends, sums
         self.log.length = ends[-1]
@@ -385,8 +385,11 @@ def _grow(engine: Engine, b: int, seed: int, max_iter: int | None) -> tuple[_Bal
     balls = _Balls(engine, b)
     engine.options.progress.start("distances", max_iter, "distances")
     with Recovery(engine, {"algorithm": "radius", "b": b, "seed": seed}) as recovery:
-        # Registers hold a number of leading zeros of a 64-bit hash, and one.
-        saved = recovery.resume(balls.saved, {"counters": within(0, 65), "changed": within(0, 1)})
+        # Registers hold a number of leading zeros of a 64-bit hash, and one; entries of the log
+        # have a vertex in the upper half.
+        last = (engine.num_vertices << 32) - 1
+        rules = {"counters": within(0, 65), "changed": within(0, 1), "log": within(0, last)}
+        saved = recovery.resume(balls.saved, rules)
         if saved is None:
             balls.begin(b, seed)
         else:

@@ -48,7 +48,7 @@ from penstock.engine.engine import Engine, Kernel
 from penstock.engine.options import RunOptions
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
-from penstock.errors import BudgetError, InputError, OptionError
+from penstock.errors import BudgetError, CorruptionError, InputError, OptionError
 from penstock.store.graph import Graph
 from penstock.store.mapped import iter_parts
 from penstock.types import I64, U8, U32, VID, Array
@@ -129,7 +129,11 @@ def shortest_distances(
         if distances is not None:
             return distances
     distances = _attempt(engine, begins, np.dtype(np.float64), cutoff, pace)
-    assert distances is not None
+    if distances is None:
+        raise CorruptionError(
+            "an edge does not have the same weight in the lists of both its ends; see `penstock "
+            "verify`: restore or rebuild the graph"
+        )
     return distances
 
 

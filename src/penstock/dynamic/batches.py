@@ -185,7 +185,7 @@ def _read(arrays: list[Array], kind: IdKind) -> Array:
         raise ValueError("ids are missing or of another type")
     if kind == "int":
         return arrays.pop(0)
-    ends, data = arrays.pop(0).tolist(), arrays.pop(0).tobytes() if len(arrays) > 1 else b""
+    ends, data = arrays.pop(0).tolist(), arrays.pop(0).tobytes() if arrays else b""
     starts = [0, *ends[:-1]]
     if starts[0] != 0 or sorted(ends) != ends or (ends and (ends[-1] != len(data) or ends[0] < 0)):
         raise ValueError("the strings of ids do not follow each other")

@@ -79,9 +79,6 @@ class StoredColumns:
         degrees = _Column(folder / DEGREES, vertices, block, checksums[1])
         self.num_neighbours = degrees.read(0, vertices)
         degrees.close()
-        longest = int(self.num_neighbours.max(initial=0))
-        if self.num_neighbours.sum(dtype=np.int64) != 2 * self.num_edges or longest > vertices:
-            raise _damaged(folder / DEGREES, "its numbers are not those of so many edges")
 
     def read(self, begin: int, end: int) -> U32:
         """The common neighbours of edges ``begin`` to ``end``."""

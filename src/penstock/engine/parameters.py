@@ -25,27 +25,33 @@ def checked_numbers(
     checked = dict(given)
     for name, value in given.items():
         annotation = parameters[name].annotation
-        if value is None and annotation in (_FLOATS[1], _INTEGERS[1]):
+        may_be_none = annotation in (_FLOATS[1], _INTEGERS[1])
+        if value is None and may_be_none:
             continue
         if annotation in _FLOATS:
-            check_number(name, value)
+            check_number(name, value, may_be_none=may_be_none)
         elif annotation in _INTEGERS:
-            check_whole(name, value)
+            check_whole(name, value, may_be_none=may_be_none)
             checked[name] = int(value)
     return checked
 
 
-def check_number(name: str, value: Any) -> None:
-    """Raise unless it is a number; NaN is none."""
-    if not isinstance(value, numbers.Real | np.number) or math.isnan(value):
-        raise OptionError(f"{name}: expected a number, got {value!r}")
+def check_number(name: str, value: Any, *, may_be_none: bool = False) -> None:
+    """Raise unless it is a number; NaN and truth values are none."""
+    if not _is_number(value):
+        raise OptionError(f"{name}: expected a number{' or None' * may_be_none}, got {value!r}")
 
 
-def check_whole(name: str, value: Any) -> None:
+def check_whole(name: str, value: Any, *, may_be_none: bool = False) -> None:
     """Raise unless it is a whole number, of any type (10.0 is one)."""
-    check_number(name, value)
-    if not (math.isfinite(value) and int(value) == value):
-        raise OptionError(f"{name}: expected a whole number, got {value!r}")
+    if not _is_number(value) or not math.isfinite(value) or int(value) != value:
+        also = " or None" * may_be_none
+        raise OptionError(f"{name}: expected a whole number{also}, got {value!r}")
+
+
+def _is_number(value: Any) -> bool:
+    is_number = isinstance(value, numbers.Real | np.number) and not isinstance(value, bool)
+    return is_number and not math.isnan(value)
 
 
 def check_max_iter(max_iter: Any) -> None:

@@ -122,7 +122,7 @@ def write_edges(source: Source, scale: int, folder: Path, progress: Progress) ->
         }
         with ExitStack() as opened:
             files = {
-                name: opened.enter_context(path.open("xb")) for name, path in temporary.items()
+                name: opened.enter_context(path.open("wb")) for name, path in temporary.items()
             }
             for chunk in source.chunks(progress.advance):
                 columns = {"src": chunk.src, "dst": chunk.dst, **chunk.columns}
