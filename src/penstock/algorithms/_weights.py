@@ -49,8 +49,8 @@ def weight_sums(
 ) -> WeightSums:
     """The sum of the weights (their absolute values) in each list, times a factor.
 
-    What is above 0 stays above 0. Sums are float64 before they are put away. ``held`` are bytes a
-    vertex that the caller has in memory meanwhile. ``refuse`` is the name of an algorithm that
+    What is above 0 stays above 0. Sums are float64 before they are put away. ``held`` are bytes
+    that the caller has in memory at the same time. ``refuse`` is the name of an algorithm that
     cannot have weights below 0, or endless ones: it raises if there are any.
     """
     graph = task.graph
@@ -58,7 +58,7 @@ def weight_sums(
     # Lists that nobody looks at again are not worth loading.
     load = task.options.load and not graph.directed
     aside = Task(graph, replace(task.options, load=load, checkpoint=None, trace=None))
-    with aside.open(Cost(dtype.itemsize + held, (direction,), 1.0, columns=columns)) as engine:
+    with aside.open(Cost(dtype.itemsize, (direction,), 1.0, columns, held)) as engine:
         values = engine.array("sums of weights", dtype, 0)
         least = float(np.finfo(dtype).tiny)
         rows = engine.scan(_add_up, values, factor, least, direction=direction)
