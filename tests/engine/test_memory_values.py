@@ -14,7 +14,9 @@ from engine_making import heat_program, options, run
 import penstock as ps
 from penstock import algorithms
 from penstock.engine.algorithm import Task
+from penstock.engine.rehearsal import plan_run
 from penstock.engine.result import Result
+from penstock.errors import BudgetError
 from penstock.store.graph import Graph
 
 NUM_VERTICES = 6_000_000
@@ -64,6 +66,24 @@ def test_what_is_given_and_what_comes_out(place: Path, name: str) -> None:
     assert found.stats["ranges"] > 1
     assert peak <= MEMORY + PARTS
     np.testing.assert_allclose(found.values, expected.values, rtol=1e-6)
+
+
+def test_a_pass_before_the_run_needs_no_more_than_the_plan(tmp_path: Path) -> None:
+    """To choose its step, heat looks at the weights of all edges first."""
+    n = 100_000
+    src, dst = np.arange(n), np.roll(np.arange(n), 1)
+    edges = (src, dst, np.ones(n, np.float32))
+    graph = ps.build(edges, tmp_path / "g", page_size=65536)
+    parameters = {"initial": {0: 1.0}, "max_iter": 1}
+    tiers = set()
+    for memory in range(2_500_000, 4_000_000, 250_000):
+        given = options(memory=memory, load=False)
+        try:
+            tiers.add(plan_run(graph, ps.heat, parameters, given).plan.state)
+        except BudgetError:
+            continue
+        assert ps.heat.call(Task(graph, given), parameters).stats["c"] == 1
+    assert tiers == {"ranges", "streamed", "memory"}
 
 
 def test_a_built_in_field_that_no_file_has(place: Path) -> None:

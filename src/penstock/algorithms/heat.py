@@ -74,7 +74,7 @@ def _choose_step(task: Task, column: str | None, initial: Numbers, settings: Set
         most = max((float(part.max()) for _, part in iter_parts(degrees)), default=0.0)
         counted = Counters()
     else:
-        sums = weight_sums(task, "in", np.dtype(np.float32), held=initial.held_bytes)
+        sums = weight_sums(task, "in", None, held=initial.held_bytes)
         most, counted = sums.largest, sums.counted
     settings.params["c"] = 1 / most if most > 0 else 1.0
     return counted
