@@ -66,12 +66,12 @@ def test_values_by_id_in_an_array_and_for_all(graph: Any) -> None:
     names = made.ids_by_vid().tolist()
     whole = dict(zip(ids.tolist(), values.tolist(), strict=True))
     expected = [whole[name] for name in names]
-    assert by_vid(made, values, "x", 0, np.float64).tolist() == expected
-    assert by_vid(made, whole, "x", 0, np.float64).tolist() == expected
+    assert by_vid(made, values, "x", 0, np.float64).whole().tolist() == expected
+    assert by_vid(made, whole, "x", 0, np.float64).whole().tolist() == expected
     some = {name: whole[name] for name in ids.tolist()[::3]}
     found = by_vid(made, some, "x", -1.0, np.float64)
-    assert found.tolist() == [some.get(name, -1.0) for name in names]
-    assert by_vid(made, 3, "x", 0, np.float32).tolist() == [3.0] * len(ids)
+    assert found.whole().tolist() == [some.get(name, -1.0) for name in names]
+    assert by_vid(made, 3, "x", 0, np.float32).whole().tolist() == [3.0] * len(ids)
 
 
 def test_values_that_cannot_be(graph: Any) -> None:

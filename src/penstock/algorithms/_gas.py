@@ -14,6 +14,7 @@ import numpy as np
 from penstock.engine.algorithm import Task
 from penstock.engine.execute import Outcome
 from penstock.engine.programs import Settings
+from penstock.engine.vertices import some_vertices
 from penstock.errors import OptionError
 from penstock.program import Program
 from penstock.types import I64, NO_VERTEX, U32, Array
@@ -80,8 +81,8 @@ def search(task: Task, sources: U32, limit: int | None) -> tuple[Array, U32]:
 
 
 def _from_sources(task: Task, program: Program, sources: U32, params: dict[str, Any]) -> Outcome:
-    begins: Array = np.zeros(task.graph.num_vertices, np.uint8)
-    begins[sources] = 1
+    ones: Array = np.ones(len(sources), np.uint8)
+    begins = some_vertices(task.graph.num_vertices, sources, ones, 0)
     settings = Settings(params, _iterations(task), start=sources, fixed={"begins": begins})
     return task.execute(program, settings)
 

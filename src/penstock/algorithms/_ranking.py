@@ -34,6 +34,7 @@ from numpy.typing import DTypeLike
 from penstock.algorithms._weights import WeightSums, weight_sums
 from penstock.engine import vertices
 from penstock.engine.algorithm import Task
+from penstock.engine.given import Numbers, SparseNumbers
 from penstock.engine.programs import Settings
 from penstock.engine.result import Result
 from penstock.errors import ConvergenceError, OptionError
@@ -59,11 +60,11 @@ class Walk:
     #: Whether edges are followed in proportion to their weights.
     weight: bool
     #: None: to all vertices alike.
-    jump: Array | None
+    jump: Numbers | None
     #: None: where jumps lead. If it is given, jumps are too.
-    landing: Array | None = None
-    #: Whether the walk begins where jumps lead; else anywhere.
-    begins_there: bool = False
+    landing: Numbers | None = None
+    #: Where the walk begins; None: anywhere.
+    start: SparseNumbers | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -71,7 +72,7 @@ class Walk:
         return not self.weight and self.jump is None
 
     @property
-    def fields(self) -> dict[str, Array]:
+    def fields(self) -> dict[str, Numbers]:
         """What is given for each vertex."""
         given = {"jump": self.jump, "landing": self.landing}
         return {name: array for name, array in given.items() if array is not None}
@@ -90,17 +91,23 @@ class Pace:
     strategy: Literal["auto", "pull", "push"] = "auto"
 
 
-def distribution(graph: Graph, values: Any, name: str, dtype: np.dtype[np.floating]) -> Array:
+def distribution(graph: Graph, values: Any, name: str, dtype: np.dtype[np.floating]) -> Numbers:
     """Numbers that the user gives for vertices, by vertex number, scaled to add up to 1."""
     given = vertices.by_vid(graph, values, name, 0.0, dtype)
-    total = given.sum(dtype=np.float64)
-    if len(given) and not (given.min() >= 0 and 0 < total < np.inf):
+    if graph.num_vertices == 0:
+        return given
+    parts = [
+        (part.min(), part.max(), count * part.sum(dtype=np.float64))
+        for part, count in given.entries()
+    ]
+    smallest, largest = np.min([a for a, _, _ in parts]), np.max([b for _, b, _ in parts])
+    total = float(sum(c for _, _, c in parts))
+    if not (smallest >= 0 and 0 < total < np.inf):
         raise OptionError(
             f"{name}: expected numbers of 0 or more, not all of them 0; they go from "
-            f"{given.min()} to {given.max()} and add up to {total}"
+            f"{smallest} to {largest} and add up to {total}"
         )
-    given /= total
-    return given
+    return given.divided_by(total)
 
 
 def walk_ranks(task: Task, walk: Walk, pace: Pace) -> Result:
@@ -115,8 +122,8 @@ def walk_ranks(task: Task, walk: Walk, pace: Pace) -> Result:
         until=(lambda totals: totals["change"] < pace.tol) if pace.tol else None,
     )
     if not walk.is_plain:
-        settings.params["even"] = 0.0 if walk.begins_there else 1.0
-        settings.fixed = walk.fields
+        settings.params["even"] = 1.0 if walk.start is None else 0.0
+        settings.fixed = {**walk.fields}
     if walk.weight:
         settings.params["unit"] = 1.0
         settings.prepare = lambda settings: _weigh(task, walk, pace.dtype, settings)
@@ -134,14 +141,16 @@ def walk_ranks(task: Task, walk: Walk, pace: Pace) -> Result:
             f"{', or dtype=float64 (float32 may be too coarse)' if narrow else ''}, or tol=0 to "
             "take the ranks as they are"
         )
-    ranks = outcome.values.pop("share")
-    for begin, part in iter_parts(settings.fixed.get("out_weight", graph.degrees("out"))):
-        ranks[begin : begin + len(part)] *= np.where(part > 0, part, part.dtype.type(1))
+    ranks, out = outcome.columns["share"], settings.fixed.get("out_weight")
+    for begin, part in iter_parts(out if isinstance(out, np.ndarray) else graph.degrees("out")):
+        mine = ranks.read(begin, begin + len(part))
+        mine *= np.where(part > 0, part, part.dtype.type(1))
+        ranks.write(begin, mine)
     more = {
         "change": change, "enough": pace.tol, "converged": outcome.converged,
         "error_bound": error_bound(walk.alpha, change, pace.dtype),
     }  # fmt: skip
-    return task.result(walk.name, ranks, more=more)
+    return task.result(walk.name, ranks.whole(), more=more)
 
 
 def error_bound(alpha: float, change: float, dtype: DTypeLike) -> float:
@@ -152,13 +161,21 @@ def error_bound(alpha: float, change: float, dtype: DTypeLike) -> float:
 
 def _dangling_at_first(graph: Graph, walk: Walk) -> float:
     """The share of the walk that is at vertices without out-edges to begin with."""
-    if not walk.begins_there or walk.jump is None:
-        dangling = graph.catalog.directions[graph.stored("out")].degree_histogram[0]
-        return float(dangling / max(graph.num_vertices, 1))
-    return sum(
-        float(walk.jump[begin : begin + len(part)][part == 0].sum(dtype=np.float64))
-        for begin, part in iter_parts(graph.degrees("out"))
-    )
+    if walk.start is not None:
+        return _at_dead_ends(graph.degrees("out"), walk)
+    dangling = graph.catalog.directions[graph.stored("out")].degree_histogram[0]
+    return float(dangling / max(graph.num_vertices, 1))
+
+
+def _at_dead_ends(out: Array, walk: Walk) -> float:
+    """The share of the walk that is at vertices whose out-degree or out-weight is 0 to begin
+    with.
+    """
+    if walk.start is not None:
+        dangling = out[walk.start.vids] == 0
+        return float(walk.start.numbers[dangling].sum(dtype=np.float64))
+    count = sum(int(np.count_nonzero(part == 0)) for _, part in iter_parts(out))
+    return count / max(len(out), 1)
 
 
 def _weigh(task: Task, walk: Walk, dtype: np.dtype[np.floating], settings: Settings) -> Counters:
@@ -166,7 +183,7 @@ def _weigh(task: Task, walk: Walk, dtype: np.dtype[np.floating], settings: Setti
     graph = task.graph
 
     def weigh(factor: float) -> WeightSums:
-        held = dtype.itemsize * len(walk.fields)
+        held = sum(numbers.held_bytes for numbers in walk.fields.values())
         return weight_sums(task, "out", dtype, held=held, factor=factor, refuse=walk.name)
 
     sums = weigh(1.0)
@@ -178,11 +195,7 @@ def _weigh(task: Task, walk: Walk, dtype: np.dtype[np.floating], settings: Setti
         counted = sums.counted
         sums = weigh(1 / unit)
         sums.counted.add(counted)
-    dangling = sums.values == 0
-    if walk.begins_there and walk.jump is not None:
-        settings.params["dangling"] = float(walk.jump[dangling].sum(dtype=np.float64))
-    else:
-        settings.params["dangling"] = float(dangling.mean()) if len(dangling) else 0.0
+    settings.params["dangling"] = _at_dead_ends(sums.values, walk)
     settings.params["unit"] = unit
     settings.fixed["out_weight"] = sums.values
     return sums.counted

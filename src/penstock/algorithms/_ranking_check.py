@@ -61,7 +61,7 @@ def _step_of(graph: Graph, walk: Walk) -> Callable[[F64], F64]:
     for src, _, weights in weighed_edges(graph, column):
         np.add.at(out, src, weights)
     jump = _jump(graph, walk)
-    landing = jump if walk.landing is None else walk.landing
+    landing = jump if walk.landing is None else walk.landing.whole()
 
     def step(ranks: F64) -> F64:
         share = np.divide(ranks, out, out=np.zeros(n), where=out > 0)
@@ -76,7 +76,7 @@ def _step_of(graph: Graph, walk: Walk) -> Callable[[F64], F64]:
 
 def _walked(graph: Graph, walk: Walk, step: Callable[[F64], F64], times: int) -> F64:
     """The ranks after so many steps."""
-    ranks = _jump(graph, walk) if walk.begins_there else _evenly(graph)
+    ranks = _evenly(graph) if walk.start is None else walk.start.whole()
     for _ in range(times):
         ranks = step(ranks)
     return ranks
@@ -84,7 +84,7 @@ def _walked(graph: Graph, walk: Walk, step: Callable[[F64], F64], times: int) ->
 
 def _jump(graph: Graph, walk: Walk) -> F64:
     """Where jumps lead."""
-    return _evenly(graph) if walk.jump is None else walk.jump
+    return _evenly(graph) if walk.jump is None else walk.jump.whole()
 
 
 def _evenly(graph: Graph) -> F64:

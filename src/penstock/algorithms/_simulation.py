@@ -18,9 +18,11 @@ from penstock.algorithms._vids import by_vid
 from penstock.algorithms._weights import F64, weighed_edges
 from penstock.engine import vertices
 from penstock.engine.execute import Outcome
+from penstock.engine.given import Numbers
 from penstock.engine.result import Result
 from penstock.errors import ConvergenceError, OptionError, VerificationError
 from penstock.store.graph import Graph
+from penstock.store.mapped import PART
 
 F32 = NDArray[np.float32]
 #: ``step(values, sums of weight times value, sums of weights)``: the next values.
@@ -35,24 +37,27 @@ def column_of(graph: Graph, *, weight: bool) -> str | None:
     return graph.catalog.weight if weight else None
 
 
-def given_values(graph: Graph, values: Any, name: str, missing: float) -> F32:
+def given_values(graph: Graph, values: Any, name: str, missing: float) -> Numbers:
     """Numbers that the user gives for vertices, by vertex number."""
-    given: F32 = vertices.by_vid(graph, values, name, missing, np.float32)
-    bad = np.isinf(given) if np.isnan(missing) else ~np.isfinite(given)
-    if bad.any():
-        raise OptionError(f"{name}: expected numbers, got {given[bad][0]}")
+    given = vertices.by_vid(graph, values, name, missing, np.float32)
+    for part, _ in given.entries():
+        bad = np.isinf(part) if np.isnan(missing) else ~np.isfinite(part)
+        if bad.any():
+            raise OptionError(f"{name}: expected numbers, got {part[bad][0]}")
     return given
 
 
 def finite_values(name: str, outcome: Outcome, field: str, advice: str) -> F32:
     """The values that a program left; raises if some are not finite."""
-    values: F32 = outcome.values.pop(field)
-    if not (np.isfinite(values.min(initial=0)) and np.isfinite(values.max(initial=0))):
-        raise ConvergenceError(
-            f"{name}: after {outcome.iterations} iterations some values are beyond all bounds; "
-            f"{advice}"
-        )
-    return values
+    column = outcome.columns[field]
+    for begin in range(0, column.length, PART):
+        part = column.read(begin, min(begin + PART, column.length))
+        if not (np.isfinite(part.min()) and np.isfinite(part.max())):
+            raise ConvergenceError(
+                f"{name}: after {outcome.iterations} iterations some values are beyond all bounds; "
+                f"{advice}"
+            )
+    return column.whole()
 
 
 def replay(

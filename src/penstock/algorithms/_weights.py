@@ -41,7 +41,7 @@ class WeightSums:
 def weight_sums(
     task: Task,
     direction: Direction,
-    dtype: np.dtype[np.floating],
+    dtype: np.dtype[np.floating] | None,
     *,
     held: int = 0,
     factor: float = 1.0,
@@ -49,8 +49,10 @@ def weight_sums(
 ) -> WeightSums:
     """The sum of the weights (their absolute values) in each list, times a factor.
 
-    What is above 0 stays above 0. Sums are float64 before they are put away. ``held`` are bytes a
-    vertex that the caller has in memory meanwhile. ``refuse`` is the name of an algorithm that
+    ``dtype`` None: they are not kept, only their total and the largest are found.
+
+    What is above 0 stays above 0. Sums are float64 before they are put away. ``held`` are bytes
+    that the caller has in memory at the same time. ``refuse`` is the name of an algorithm that
     cannot have weights below 0, or endless ones: it raises if there are any.
     """
     graph = task.graph
@@ -58,16 +60,19 @@ def weight_sums(
     # Lists that nobody looks at again are not worth loading.
     load = task.options.load and not graph.directed
     aside = Task(graph, replace(task.options, load=load, checkpoint=None, trace=None))
-    with aside.open(Cost(dtype.itemsize + held, (direction,), 1.0, columns=columns)) as engine:
-        values = engine.array("sums of weights", dtype, 0)
-        least = float(np.finfo(dtype).tiny)
+    width = 0 if dtype is None else dtype.itemsize
+    with aside.open(Cost(width, (direction,), 1.0, columns, held)) as engine:
+        values: Array = np.empty(0, np.float32)
+        if dtype is not None:
+            values = engine.array("sums of weights", dtype, 0)
+        least = float(np.finfo(values.dtype).tiny)
         rows = engine.scan(_add_up, values, factor, least, direction=direction)
     parts: dict[int, float] = {}
     for vertex, total, *_ in rows:
         if vertex >= 0:
             parts[vertex] = parts.get(vertex, 0.0) + total
     with np.errstate(over="ignore"):  # as in kernels
-        for vertex, total in parts.items():
+        for vertex, total in parts.items() if len(values) else ():
             values[vertex] = max(total * factor, least) if total > 0 else 0
     if refuse is not None and any(row[3] for row in rows):
         _refuse(graph, refuse)
@@ -103,9 +108,10 @@ def _refuse(graph: Graph, name: str) -> None:
 
 @kernel
 def _add_up(block, begin, end, sums, factor, least):  # type: ignore[no-untyped-def]
-    """Sum lists into their places. A block with one vertex may be a part of its list: it has no
-    place, but its vertex is returned (else -1). Also returned are the sum of all, the largest that
-    has a place, and the number of weights that are below 0 or endless.
+    """Sum lists into their places (none are there if ``sums`` is empty). A block with one vertex
+    may be a part of its list: it has no place, but its vertex is returned (else -1). Also returned
+    are the sum of all, the largest of the other lists, and the number of weights that are below 0
+    or endless.
     """
     offsets, weights = block.offsets, block.columns[0]
     first, one = np.uint64(block.first), np.uint64(1)
@@ -120,6 +126,7 @@ def _add_up(block, begin, end, sums, factor, least):  # type: ignore[no-untyped-
             total += abs(weight)
         together += total
         if not alone:
-            sums[v] = max(total * factor, least) if total > 0.0 else 0.0
+            if len(sums) > 0:
+                sums[v] = max(total * factor, least) if total > 0.0 else 0.0
             largest = max(largest, total)
     return (np.int64(begin) if alone else np.int64(-1)), together, largest, bad

@@ -170,7 +170,7 @@ def verify(graph: Graph, result: Result) -> None:
     """
     own = result.stats["parameters"]
     column = column_of(graph, weight=own["weight"])
-    kept = given_values(graph, own["fixed"], "fixed", np.nan)
+    kept = given_values(graph, own["fixed"], "fixed", np.nan).whole()
     start = np.where(np.isnan(kept), 0, kept).astype(np.float64)
     if own["tol"] == 0:
         expected = replay(graph, column, start, _mean, own["max_iter"], kept)

@@ -27,6 +27,7 @@ from penstock.algorithms._simulation import (
 )
 from penstock.algorithms._weights import weight_sums
 from penstock.engine.algorithm import Cost, Task, VertexValues, algorithm
+from penstock.engine.given import Numbers
 from penstock.engine.parameters import check_max_iter
 from penstock.engine.programs import Settings
 from penstock.engine.result import Result
@@ -66,14 +67,14 @@ def _program(*, weighted: bool) -> Program:
     )
 
 
-def _choose_step(task: Task, column: str | None, settings: Settings) -> Counters:
+def _choose_step(task: Task, column: str | None, initial: Numbers, settings: Settings) -> Counters:
     """The longest step at which no vertex goes beyond its neighbours."""
     if column is None:
         degrees = task.graph.degrees("in")
         most = max((float(part.max()) for _, part in iter_parts(degrees)), default=0.0)
         counted = Counters()
     else:
-        sums = weight_sums(task, "in", np.dtype(np.float32), held=4)
+        sums = weight_sums(task, "in", None, held=initial.held_bytes)
         most, counted = sums.largest, sums.counted
     settings.params["c"] = 1 / most if most > 0 else 1.0
     return counted
@@ -94,7 +95,7 @@ def verify(graph: Graph, result: Result) -> None:
     expected = replay(
         graph,
         column_of(graph, weight=own["weight"]),
-        given_values(graph, own["initial"], "initial", 0.0).astype(np.float64),
+        given_values(graph, own["initial"], "initial", 0.0).whole().astype(np.float64),
         lambda values, sums, weights: values + c * (sums - weights * values),
         own["max_iter"],
     )
@@ -160,11 +161,14 @@ def heat(
     column = column_of(graph, weight=weight)
     if c is None:
         graph.stored("in")
+    start = given_values(graph, initial, "initial", 0.0)
     settings = Settings(
         params={"c": 0.0 if c is None else float(c)},
         max_iter=max_iter if graph.num_vertices else 0,
-        fixed={"initial": given_values(graph, initial, "initial", 0.0)},
-        prepare=(lambda settings: _choose_step(task, column, settings)) if c is None else None,
+        fixed={"initial": start},
+        prepare=(
+            (lambda settings: _choose_step(task, column, start, settings)) if c is None else None
+        ),
     )
     outcome = task.execute(_program(weighted=column is not None), settings)
     values = finite_values("heat", outcome, "heat", "give a smaller c, or none")

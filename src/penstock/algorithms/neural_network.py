@@ -34,6 +34,7 @@ from penstock.engine.algorithm import Cost, Task, VertexValues, algorithm
 from penstock.engine.parameters import check_max_iter
 from penstock.engine.programs import Settings
 from penstock.engine.result import Result
+from penstock.engine.state import Given
 from penstock.errors import OptionError
 from penstock.program import Program
 from penstock.store.graph import Graph
@@ -87,8 +88,8 @@ def _cost(graph: Graph, inputs: object, bias: Any, max_iter: int, weight: bool) 
 def verify(graph: Graph, result: Result) -> None:
     """The same steps edge by edge, in float64."""
     own = result.stats["parameters"]
-    kept = given_values(graph, own["inputs"], "inputs", np.nan)
-    bias = given_values(graph, own["bias"], "bias", 0.0)
+    kept = given_values(graph, own["inputs"], "inputs", np.nan).whole()
+    bias = given_values(graph, own["bias"], "bias", 0.0).whole()
     expected = replay(
         graph,
         column_of(graph, weight=own["weight"]),
@@ -155,7 +156,7 @@ def neural_network(
     check_max_iter(max_iter)
     graph, column = task.graph, column_of(task.graph, weight=weight)
     one_bias = _is_one(bias)
-    fields = {"kept": given_values(graph, inputs, "inputs", np.nan)}
+    fields: dict[str, Given] = {"kept": given_values(graph, inputs, "inputs", np.nan)}
     if not one_bias:
         fields["bias"] = given_values(graph, bias, "bias", 0.0)
     elif not np.isfinite(bias):

@@ -23,9 +23,10 @@ from penstock.algorithms._weights import weight_column
 from penstock.engine.algorithm import Cost, Task, Vertices, algorithm
 from penstock.engine.parameters import check_max_iter, check_tol
 from penstock.engine.result import Result
-from penstock.engine.vertices import vids_of
+from penstock.engine.vertices import some_vertices, vids_of
 from penstock.errors import OptionError
 from penstock.store.graph import Graph
+from penstock.types import Array
 
 
 def _cost(
@@ -61,9 +62,9 @@ def _walk(
     sources = vids_of(graph, source, "source")
     if len(sources) == 0:
         raise OptionError("source: expected the id of a vertex, or of several; got none")
-    jump = np.zeros(graph.num_vertices, dtype)
-    jump[sources] = 1 / len(sources)
-    return Walk("rwr", 1 - restart, weight, jump, begins_there=True)
+    numbers: Array = np.full(len(sources), 1 / len(sources), dtype)
+    jump = some_vertices(graph.num_vertices, sources, numbers, 0)
+    return Walk("rwr", 1 - restart, weight, jump, start=jump)
 
 
 def verify(graph: Graph, result: Result) -> None:

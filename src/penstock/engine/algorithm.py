@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from numpy.typing import DTypeLike
-
 from penstock.engine.engine import Engine
 from penstock.engine.execute import Outcome, execute
 from penstock.engine.options import OPTION_NAMES, RunOptions
@@ -23,7 +21,7 @@ from penstock.engine.programs import Settings
 from penstock.engine.result import Result
 from penstock.engine.result_columns import ids_of
 from penstock.engine.trace import write_trace
-from penstock.engine.vertices import by_vid, in_id_order, vid_of, vids_of
+from penstock.engine.vertices import in_id_order, vid_of, vids_of
 from penstock.errors import OptionError
 from penstock.metrics import clock
 from penstock.program import Program
@@ -96,12 +94,6 @@ class Task:
         once.
         """
         return vids_of(self.graph, vertices, name)
-
-    def by_vid(self, values: Any, name: str, missing: float, dtype: DTypeLike) -> Array:
-        """Numbers that the user gives for some vertices, by vertex number: a mapping from ids (the
-        others get ``missing``), one number for all, or an array in ascending order of ids.
-        """
-        return by_vid(self.graph, values, name, missing, dtype)
 
     def open(self, cost: Cost) -> Engine:
         """An engine for loops over the verbs."""

@@ -12,10 +12,12 @@ import numpy as np
 from penstock.device.shape import Shape, shape_of
 from penstock.engine.division import Shares
 from penstock.engine.engine import Engine
+from penstock.engine.given import Numbers
 from penstock.engine.options import RunOptions
 from penstock.engine.programs import ProgramRun, Settings
 from penstock.engine.ranges import MOST_RANGES as MOST_CUTS
 from penstock.engine.ranges import cut_bytes, wanted_ranges
+from penstock.engine.scratch import InMemory, ScratchColumn
 from penstock.engine.team import Team, shares_of
 from penstock.errors import OptionError
 from penstock.metrics import Counters
@@ -31,12 +33,17 @@ PINNED_BYTES = 12 << 20
 class Outcome:
     """What a program left."""
 
-    #: Each field by vertex number.
-    values: dict[str, Array]
+    #: Each field by vertex number, in memory or in a file as the plan had it.
+    columns: dict[str, InMemory | ScratchColumn]
     iterations: int
     converged: bool
     totals: dict[str, float]
     engine: Engine
+
+    @property
+    def values(self) -> dict[str, Array]:
+        """Each field as an array; of a file it is mapped, not read."""
+        return {name: column.whole() for name, column in self.columns.items()}
 
 
 def program_needs(
@@ -47,6 +54,7 @@ def program_needs(
     fixed = program.fixed_dtypes
     state = sum(dtype.itemsize for dtype in program.state_dtypes.values())
     given = sum(dtype.itemsize for dtype in fixed.values())
+    arrays, kept = _given_bytes(program, settings)
     read_only = given + 4 * len(shape.vertex_fields)
     sums = sum(dtype.itemsize for dtype in program.accumulators)
     in_place = settings.mode == "async"
@@ -69,13 +77,27 @@ def program_needs(
     return {
         "directions": _directions(graph, program, settings),
         "columns": shape.columns,
-        "state_bytes": held * n + beside,
+        "state_bytes": held * n + beside + kept,
         "gathered_bytes": gathered * n if may_travel else None,
-        "always_bytes": (flags + given) * n + beside,
+        "always_bytes": (flags + arrays) * n + beside + kept,
         "cut_ranges": ranges,
         "cut_bytes": cut_bytes(graph, ranges, edge_bytes) + between,
         "in_place": not any(d.has_own_memory for d in (() if options is None else options.devices)),
     }
+
+
+def _given_bytes(program: Program, settings: Settings) -> tuple[int, int]:
+    """What given fields hold wherever the values are: bytes a vertex of those that are arrays (or
+    will be, when the run begins), and bytes of the others.
+    """
+    arrays = held = 0
+    for name, dtype in program.fixed_dtypes.items():
+        numbers = settings.fixed.get(name)
+        if isinstance(numbers, Numbers):
+            held += numbers.held_bytes
+        else:
+            arrays += dtype.itemsize
+    return arrays, held
 
 
 def _device_bytes(
@@ -172,9 +194,8 @@ def execute(graph: Graph, program: Program, settings: Settings, options: RunOpti
             run.run(identity_of(shape, settings))
             if not options.on_plain_cpu:
                 engine.facts |= team.facts()
-    # Page buffers are gone by now, so that there is room for the values as a whole.
-    values = {name: run.state.values(name) for name in program.state}
-    return Outcome(values, run.iterations, run.converged, run.totals, engine)
+    columns = {name: run.state.column(name) for name in program.state}
+    return Outcome(columns, run.iterations, run.converged, run.totals, engine)
 
 
 def identity_of(shape: Shape, settings: Settings) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from penstock.engine.dispatcher import Dispatcher
 from penstock.engine.engine import Engine
 from penstock.engine.profile import profile_for
 from penstock.engine.recovery import Recovery
-from penstock.engine.state import State
+from penstock.engine.state import Given, State
 from penstock.engine.sweeps import Sweeps, spans
 from penstock.engine.team import Team
 from penstock.errors import OptionError
@@ -40,7 +40,7 @@ class Settings:
     until: Until | None = None
     #: Vertices that are active at first; None: all.
     start: U32 | None = None
-    fixed: dict[str, Array] = field(default_factory=dict)
+    fixed: dict[str, Given] = field(default_factory=dict)
     #: How many times faster the storage reads in sequence than at random; None: as measured.
     ratio: float | None = None
     #: Called when the run begins, to fill in parameters and fixed fields that are made of the graph
@@ -143,10 +143,11 @@ class ProgramRun:
 
     def _identity(self) -> dict[str, Any]:
         """What else a checkpoint must agree on: the values that the user gave for vertices."""
-        given = {f"field {name}": values for name, values in self._settings.fixed.items()}
+        digests = {
+            f"field {name}": f"{self.state.digest(name):016x}" for name in self.program.fixed
+        }
         if self._settings.start is not None:
-            given["start"] = self._settings.start
-        digests = {name: f"{checksum(as_bytes(array)):016x}" for name, array in given.items()}
+            digests["start"] = f"{checksum(as_bytes(self._settings.start)):016x}"
         return {"accumulator": str(self.program.accumulators), **digests}
 
     def _extra(self) -> dict[str, Any]:

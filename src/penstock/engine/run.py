@@ -9,6 +9,7 @@ import numpy as np
 
 from penstock.engine.algorithm import Task
 from penstock.engine.dispatch import Strategy
+from penstock.engine.given import Numbers
 from penstock.engine.options import RunOptions
 from penstock.engine.parameters import check_max_iter
 from penstock.engine.programs import Mode, Settings
@@ -17,7 +18,6 @@ from penstock.engine.vertices import by_vid
 from penstock.program import Program
 from penstock.store.graph import Graph
 from penstock.store.source import holding_still
-from penstock.types import Array
 
 
 @holding_still
@@ -76,19 +76,23 @@ def run(
         strategy=strategy,  # type: ignore[arg-type]
         until=until,
         start=None if start is None else task.vids(start, "start"),
-        fixed={name: _field(graph, name, values) for name, values in (fields or {}).items()},
+        fixed={
+            name: _field(graph, program, name, values) for name, values in (fields or {}).items()
+        },
     )
     outcome = task.execute(program, settings)
-    first, *others = program.state
+    columns = outcome.values
+    first = next(iter(program.state))
     return task.result(
         first,
-        outcome.values[first],
+        columns.pop(first),
         more={"converged": outcome.converged, "totals": outcome.totals},
-        columns={name: outcome.values[name] for name in others},
+        columns=columns,
     )
 
 
-def _field(graph: Graph, name: str, values: Any) -> Array:
+def _field(graph: Graph, program: Program, name: str, values: Any) -> Numbers:
     """An array in the order of the user's ids, in the order of the vertices inside."""
-    given = np.asarray(values)
-    return by_vid(graph, np.atleast_1d(given), f"fields: {name!r}", 0, given.dtype)
+    given = np.atleast_1d(np.asarray(values))
+    dtype = program.fixed_dtypes.get(name, given.dtype)
+    return by_vid(graph, given, f"fields: {name!r}", 0, dtype)

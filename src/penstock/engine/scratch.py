@@ -57,6 +57,22 @@ class ScratchColumn:
         except OSError as error:
             raise write_error(error, self._folder, _ADVICE) from None
 
+    def reserve(self) -> None:
+        """Take the room on disk for all values now: a mapped file cannot report a full disk."""
+        try:
+            if self.length:
+                os.posix_fallocate(self._fd, 0, self.length * self.dtype.itemsize)
+        except OSError as error:
+            raise write_error(error, self._folder, _ADVICE) from None
+
+    def whole(self) -> Array:
+        """All values, mapped from the file: the system may take the memory of parts that are not in
+        use. Changes go to the file, whose room on disk is taken as long as the array is there.
+        """
+        if self.length == 0:
+            return np.empty(0, self.dtype)
+        return np.memmap(self._file, self.dtype, "r+", shape=(self.length,))
+
 
 _ADVICE = "choose another folder for temporary files with tmpdir= (--tmpdir), or give more memory"
 
@@ -84,6 +100,10 @@ class InMemory:
     def write(self, begin: int, array: Array) -> None:
         """Put consecutive entries in their place."""
         self.array[begin : begin + len(array)] = array
+
+    def whole(self) -> Array:
+        """All entries."""
+        return self.array
 
 
 class StoredArray:

@@ -2,39 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
+import xxhash
 
 from penstock.device.shape import Shape
 from penstock.engine.engine import Engine
-from penstock.engine.scratch import ScratchColumn, StoredArray
+from penstock.engine.given import Numbers, SparseNumbers
+from penstock.engine.scratch import InMemory, ScratchColumn, StoredArray
 from penstock.errors import OptionError
 from penstock.program import VERTEX_FIELDS
 from penstock.store.graph import Graph
-from penstock.store.mapped import PART, iter_parts
+from penstock.store.mapped import PART, iter_parts, read_range
 from penstock.types import Array
 
 Arrays = tuple[Array, ...]
+#: A fixed field: numbers that are placed here, or an array by vertex number.
+Given = Array | Numbers
 
 
 def rank_of_vid(graph: Graph) -> Array:
     """The position of each vertex's id among all ids, ascending."""
-    order = graph.vid_of_rank
-    if order is None:
-        return np.arange(graph.num_vertices, dtype=np.uint32)
     ranks: Array = np.empty(graph.num_vertices, np.uint32)
-    for begin, part in iter_parts(order):
-        ranks[part] = np.arange(begin, begin + len(part), dtype=np.uint32)
+    _fill_ranks(graph, ranks)
     return ranks
 
 
-def vertex_field(graph: Graph, name: str) -> Array:
-    """A built-in field of all vertices."""
-    if name == "index":
-        return rank_of_vid(graph)
-    return graph.degrees("out" if name == "out_degree" else "in")
+def _fill_ranks(graph: Graph, ranks: Array) -> None:
+    order = graph.vid_of_rank
+    for begin in range(0, len(ranks), PART):
+        end = min(begin + PART, len(ranks))
+        part = slice(begin, end) if order is None else read_range(order, begin, end)
+        ranks[part] = np.arange(begin, end, dtype=np.uint32)
 
 
 class State:
@@ -46,7 +47,7 @@ class State:
     """
 
     def __init__(
-        self, engine: Engine, shape: Shape, fixed: Mapping[str, Array], *, in_place: bool
+        self, engine: Engine, shape: Shape, fixed: Mapping[str, Given], *, in_place: bool
     ) -> None:
         self._engine = engine
         self._shape = shape
@@ -55,7 +56,7 @@ class State:
         graph = engine.graph
         self._read_only: dict[str, Any] = {}
         for name in (*shape.program.fixed, *shape.vertex_fields):
-            self._read_only[name] = self._given(graph, name, fixed)
+            self._read_only[name] = self._given(name, fixed)
         dtypes = shape.program.state_dtypes
         #: Columns that are in a file and, because they are gathered, in memory too.
         self._whole: dict[str, Array] = {}
@@ -73,26 +74,58 @@ class State:
             for name in shape.gathered:
                 self._whole[name] = engine.array(name, self._source(name).dtype)
 
-    def _given(self, graph: Graph, name: str, fixed: Mapping[str, Array]) -> Any:
+    def _given(self, name: str, fixed: Mapping[str, Given]) -> Any:
+        graph = self._engine.graph
+        if name == "index":
+            return self._filled(
+                name, VERTEX_FIELDS[name], lambda target: _fill_ranks(graph, target)
+            )
         if name in VERTEX_FIELDS:
-            array = vertex_field(graph, name)
-            dtype = VERTEX_FIELDS[name]
-        else:
-            if name not in fixed:
-                raise OptionError(f"state: the program needs values for its field {name!r}")
-            array, dtype = fixed[name], self._shape.program.fixed_dtypes[name]
+            degrees = graph.degrees("out" if name == "out_degree" else "in")
+            return self._array(name, VERTEX_FIELDS[name], degrees)
+        if name not in fixed:
+            raise OptionError(f"state: the program needs values for its field {name!r}")
+        given, dtype = fixed[name], self._shape.program.fixed_dtypes[name]
+        if not isinstance(given, Numbers):
+            return self._array(name, dtype, given)
+        if isinstance(given, SparseNumbers) and not self.in_memory and given.dtype == dtype:
+            return given
+        return self._filled(name, dtype, given.fill)
+
+    def _array(self, name: str, dtype: np.dtype[Any], array: Array) -> Any:
+        """A field that is in an array, in memory or mapped."""
+        if array.dtype != dtype:
+            return self._filled(name, dtype, lambda target: _copy(array, target))
         if not self.in_memory:
-            return StoredArray(array if array.dtype == dtype else array.astype(dtype))
-        if array.dtype == dtype and not isinstance(array, np.memmap):
-            self._engine.budget.take(array.nbytes, f"state {name!r}")
-            return array
-        whole = self._engine.array(name, dtype)
-        for begin, part in iter_parts(array):
-            whole[begin : begin + len(part)] = part
-        return whole
+            return StoredArray(array)
+        if isinstance(array, np.memmap):
+            return self._filled(name, dtype, lambda target: _copy(array, target))
+        self._engine.budget.take(array.nbytes, f"state {name!r}")
+        return array
+
+    def _filled(self, name: str, dtype: np.dtype[Any], fill: Callable[[Array], None]) -> Any:
+        """A field that a function writes, in memory or in a file."""
+        if self.in_memory:
+            whole = self._engine.array(name, dtype)
+            fill(whole)
+            return whole
+        column = ScratchColumn(self._engine.scratch_folder(), dtype, self._engine.num_vertices)
+        column.reserve()
+        fill(column.whole())
+        return column
 
     def _source(self, name: str) -> Any:
         return self._read_only[name] if name in self._read_only else self.old[name]
+
+    def digest(self, name: str) -> int:
+        """A checksum of a field that is given, by vertex number."""
+        column = self._read_only[name]
+        digest = xxhash.xxh3_64()
+        for begin in range(0, self._engine.num_vertices, PART):
+            end = min(begin + PART, self._engine.num_vertices)
+            part = column[begin:end] if self.in_memory else column.read(begin, end)
+            digest.update(np.ascontiguousarray(part).view(np.uint8).data)
+        return int(digest.intdigest())
 
     def gathered(self, low: int, high: int) -> Arrays:
         """What is read through neighbour ids, for vertices ``low`` to ``high``."""
@@ -154,13 +187,12 @@ class State:
                 found += int(np.isnan(part).sum())
         return found
 
-    def values(self, name: str) -> Array:
-        """A field of all vertices."""
+    def column(self, name: str) -> InMemory | ScratchColumn:
+        """A field of all vertices, wherever it is."""
         column = self._whole.get(name, self.old[name])
-        if isinstance(column, np.ndarray):
-            return column
-        values: Array = np.empty(column.length, column.dtype)
-        for begin in range(0, column.length, PART):
-            end = min(begin + PART, column.length)
-            values[begin:end] = column.read(begin, end)
-        return values
+        return InMemory(column) if isinstance(column, np.ndarray) else column
+
+
+def _copy(array: Array, target: Array) -> None:
+    for begin, part in iter_parts(array):
+        target[begin : begin + len(part)] = part

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from penstock.arrays import distinct
+from penstock.engine.given import DenseNumbers, Numbers, SparseNumbers
 from penstock.engine.result_columns import ids_of, ranks_of_ids
 from penstock.errors import IdError, OptionError
 from penstock.store.graph import Graph
@@ -34,29 +35,32 @@ def vids_of(graph: Graph, vertices: Any, name: str) -> U32:
     return distinct(_look_up(graph, _as_list(vertices), name))
 
 
-def by_vid(graph: Graph, values: Any, name: str, missing: float, dtype: DTypeLike) -> Array:
+def by_vid(graph: Graph, values: Any, name: str, missing: float, dtype: DTypeLike) -> Numbers:
     """Numbers for some vertices, by vertex number: from a mapping of ids (the others get
     ``missing``), from one number for all, or from an array in ascending order of ids.
     """
-    n = graph.num_vertices
+    n, kind = graph.num_vertices, np.dtype(dtype)
     if isinstance(values, Mapping):
-        placed: Array = np.full(n, missing, dtype)
-        placed[_look_up(graph, list(values), name)] = np.array(list(values.values()), dtype)
-        return placed
+        vids = _look_up(graph, list(values), name)
+        return some_vertices(n, vids, np.array(list(values.values()), kind), missing)
     given = np.asarray(values)
     if given.dtype.kind not in "biuf":
         raise OptionError(f"{name}: expected numbers, got {given.dtype}")
     if given.ndim == 0:
-        return np.full(n, given, dtype)
+        return some_vertices(n, np.empty(0, VID), np.empty(0, kind), given)
     if given.shape != (n,):
         raise OptionError(
             f"{name}: has shape {given.shape}, expected ({n},): a value for each vertex, in "
             "ascending order of ids; or a mapping from ids to values"
         )
-    order = graph.vid_of_rank
-    placed = np.empty(n, dtype)
-    placed[slice(None) if order is None else order] = given
-    return placed
+    return DenseNumbers(given, kind, graph.vid_of_rank)
+
+
+def some_vertices(num_vertices: int, vids: U32, numbers: Array, missing: Any) -> SparseNumbers:
+    """Numbers for some vertices (each once, in any order); the others have ``missing``."""
+    order = np.argsort(vids)
+    other: Array = np.full(1, missing, numbers.dtype)
+    return SparseNumbers(num_vertices, vids[order], numbers[order], other)
 
 
 def in_id_order(graph: Graph, vids: U32, *, keep: bool = False) -> tuple[Array, Array]:
