@@ -36,8 +36,17 @@ def changed(advance):
         apart = np.uint64(0x9E3779B97F4A7C15)
         yield EdgeChunk(chunk.src * apart, chunk.dst * apart)
 
-if kind == "many ids":
-    source = replace(source, chunks=changed, cheap_to_repeat=False, declared=None)
+def star(advance):
+    # One vertex has all edges, and millions have none (in one of the directions).
+    count = 20 << scale
+    for begin in range(0, count, rows):
+        leaves = np.arange(begin + 1, min(begin + rows, count) + 1, dtype=np.uint64)
+        hub = np.zeros(len(leaves), np.uint64)
+        yield EdgeChunk(hub, leaves) if kind == "star" else EdgeChunk(leaves, hub)
+
+if kind != "plain":
+    chunks_of = changed if kind == "many ids" else star
+    source = replace(source, chunks=chunks_of, cheap_to_repeat=False, declared=None)
 with tempfile.TemporaryDirectory(dir=sys.argv[4]) as folder:
     build(source, Path(folder) / "g", BuildOptions(memory=memory, threads=2))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
@@ -53,7 +62,13 @@ def peak_bytes(kind: str, scale: int, memory: int, place: Path) -> int:
 
 @pytest.mark.parametrize(
     ("kind", "memory"),
-    [("plain", 32_000_000), ("plain", 64_000_000), ("many ids", 32_000_000)],
+    [
+        ("plain", 32_000_000),
+        ("plain", 64_000_000),
+        ("many ids", 32_000_000),
+        ("star", 32_000_000),
+        ("in-star", 32_000_000),
+    ],
 )
 def test_peak_memory(tmp_path_factory: pytest.TempPathFactory, kind: str, memory: int) -> None:
     place = tmp_path_factory.getbasetemp()
