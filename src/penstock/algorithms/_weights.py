@@ -57,7 +57,7 @@ def weight_sums(
     columns = (weight_column(graph, refuse or ""),)
     # Lists that nobody looks at again are not worth loading.
     load = task.options.load and not graph.directed
-    aside = Task(graph, replace(task.options, load=load, checkpoint=None, trace=None))
+    aside = replace(task, options=replace(task.options, load=load, checkpoint=None, trace=None))
     with aside.open(Cost(dtype.itemsize + held, (direction,), 1.0, columns=columns)) as engine:
         values = engine.array("sums of weights", dtype, 0)
         least = float(np.finfo(dtype).tiny)

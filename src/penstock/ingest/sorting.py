@@ -185,9 +185,7 @@ def reduce_rows(rows: Rows, spec: SortSpec) -> tuple[Rows, U32 | None]:
     return Rows(rows.low, rows.stop, keys[:count], kept), picked
 
 
-def to_lists(
-    rows: Rows, origin: U32 | None, spec: SortSpec
-) -> Iterable[tuple[Adjacency, int]]:
+def to_lists(rows: Rows, origin: U32 | None, spec: SortSpec) -> Iterable[tuple[Adjacency, int]]:
     """Sorted rows as the lists of the vertices their range covers, and the number of self-loops.
 
     A range with many more vertices than rows comes in several parts, each made when it is asked
