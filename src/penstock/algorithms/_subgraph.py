@@ -1,13 +1,15 @@
 """Parts of a graph: the vertices around some, and the edges among some.
 
-Only the lists of these vertices are read; for their edges, each page once. What is found is counted
-against the budget as it comes. Edges come in any order, but those between the same two vertices in
-the order in which they are stored, if they have columns that tell them apart.
+Only the lists of these vertices are read; for their edges, each page once. Edges come in any order,
+but those between the same two vertices in the order in which they are stored, if they have columns
+that tell them apart. Edges that do not fit beside the rest are only counted, and read again when
+they are asked for.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +20,9 @@ from penstock.arrays import distinct
 from penstock.device.lists import notify
 from penstock.engine.algorithm import Cost, Task
 from penstock.engine.engine import Engine
+from penstock.engine.options import RunOptions
+from penstock.engine.result import Result
+from penstock.engine.result_edges import edge_table
 from penstock.jit import atomic_add, kernel
 from penstock.store.graph import Graph
 from penstock.stream.lists import Piece
@@ -35,8 +40,8 @@ INDEX_BYTES = 8
 PART_BYTES = INDEX_BYTES + 6
 #: A search that finds more than one of so many vertices looks at all of them.
 FEW = 32
-#: Bytes for each row of a result: vertex number (twice), value, rank, id; and those in order.
-ROW_BYTES = 48
+#: Bytes for each row of a result: vertex number, value and id, and the value in order of ids.
+ROW_BYTES = 28
 
 
 def open_near(task: Task, cost: Cost) -> Engine:
@@ -62,13 +67,33 @@ def take_rows(engine: Engine, count: int) -> None:
     engine.budget.take(size, "rows")
 
 
+def rows_around(
+    graph: Graph, sources: U32, limit: int, directions: tuple[Direction, ...] = ("out",)
+) -> int:
+    """How many vertices there are within ``limit`` edges of some, at most, by their degrees."""
+    found = total = len(sources)
+    for level in range(limit):
+        if level == 0:
+            degrees = (graph.degrees(each)[sources] for each in directions)
+            found = sum(int(each.sum(dtype=np.int64)) for each in degrees)
+        else:
+            stats = (graph.catalog.directions[graph.stored(each)] for each in directions)
+            found *= sum(each.max_degree for each in stats)
+        total += found
+        if found == 0 or total >= graph.num_vertices:
+            break
+    return min(total, graph.num_vertices)
+
+
 def around_cost(
-    graph: Graph, directions: tuple[Direction, ...], columns: tuple[str, ...], passes: float
-) -> Cost:
+    graph: Graph, sources: U32, limit: int, directions: tuple[Direction, ...],
+    columns: tuple[str, ...] = (), *, edges: bool = False,
+) -> Cost:  # fmt: skip
     """The cost of :func:`vertices_around`, and of edges among them."""
+    rows = ROW_BYTES * rows_around(graph, sources, limit, directions)
     return Cost(
-        max(STATE_BYTES + 4, PART_BYTES), directions, passes, columns=columns, gathered_bytes=1,
-        more_bytes=frontier_bytes(graph, directions),
+        max(STATE_BYTES + 4, PART_BYTES), directions, min(float(limit), 2.5) + edges,
+        columns=columns, gathered_bytes=1, more_bytes=max(frontier_bytes(graph, directions), rows),
     )  # fmt: skip
 
 
@@ -90,10 +115,12 @@ def vertices_around(
     engine.free("parents")
     member: U8 = engine.array("member", np.uint8)
     np.greater_equal(levels, 0, out=member.view(np.bool_))
-    take_rows(engine, int(np.count_nonzero(member)))
     vids = engine.select(_members, member)
+    distances = levels[vids]
+    del levels
     engine.free("levels")
-    return vids, levels[vids], member
+    take_rows(engine, len(vids))
+    return vids, distances, member
 
 
 def _few_around(
@@ -126,18 +153,26 @@ def list_direction(graph: Graph) -> Direction:
     return "out" if "out" in graph.directions else "in"
 
 
-def edges_within(engine: Engine, member: U8, vertices: U32 | None = None) -> Edges:
-    """The edges with both ends among the members (not 0, by vertex number; ``vertices``, ascending,
-    if they are known): an undirected one once, loops and duplicates as they are stored.
+def edges_within(
+    engine: Engine, member: U8, vertices: U32, counts: U32 | None = None
+) -> Edges | None:
+    """The edges with both ends among the members (not 0, by vertex number; ``vertices``,
+    ascending): an undirected one once, loops and duplicates as they are stored.
     """
-    if vertices is None:
-        vertices = engine.select(_members, member)
-    return edges_between(engine, vertices, member, member, list_direction(engine.graph))
+    direction = list_direction(engine.graph)
+    return edges_between(engine, vertices, member, member, direction, counts)
 
 
-def edges_between(engine: Engine, vertices: U32, near: U8, far: U8, direction: Direction) -> Edges:
+def edges_between(
+    engine: Engine, vertices: U32, near: U8, far: U8, direction: Direction,
+    counts: U32 | None = None,
+    *,
+    must_fit: bool = False,
+) -> Edges | None:  # fmt: skip
     """The edges in the lists of some vertices (those that are ``near``, ascending) that lead to
-    ``far`` ones; an undirected edge that is found from both its ends, once.
+    ``far`` ones; an undirected edge that is found from both its ends, once. None if there are too
+    many for the memory that is left, or if they ``must_fit`` a BudgetError. How many ends of them
+    are at each vertex is added to ``counts`` in any case; a loop has both at one.
     """
     graph, lists = engine.graph, engine.lists(direction)
     dtypes = {column.name: column.dtype for column in graph.catalog.columns}
@@ -164,15 +199,22 @@ def edges_between(engine: Engine, vertices: U32, near: U8, far: U8, direction: D
         with lock:
             begin, end = total, total + count
             total = end
-        if end <= room:  # else go on counting, to say what would do
-            where = np.empty(count, np.uint64) if engine.columns else _NOWHERE
+        fits = end <= room
+        if fits or counts is not None:
+            where = np.empty(count, np.uint64) if engine.columns and fits else _NOWHERE
+            ends = [whole[begin:end] if fits else np.empty(count, np.uint32) for whole in table[:2]]
             with engine.metrics.timed("kernel", stream, piece.page):
-                _gather(*given, table[0][begin:end], table[1][begin:end], where)
+                _gather(*given, *ends, where)
+                for each in ends if counts is not None else ():
+                    _count(0, count, each, counts)
+        if fits:
             for whole, column in zip(table[2:], block.columns, strict=True):
                 whole[begin:end] = column[where]
         return begin, end
 
     places = lists.visit(vertices, work)
+    if total > room and not must_fit:
+        return None
     engine.budget.take(total * edge_bytes, "edges")
     for k, whole in enumerate(table):
         whole.resize(total, refcheck=False)
@@ -188,6 +230,24 @@ def count_ends(engine: Engine, src: U32, dst: U32, counts: U32) -> None:
     """Add up how many ends of the edges are at each vertex; a loop has both at one."""
     for ends in (src, dst):
         engine.each(_count, ends, counts, length=len(ends))
+
+
+def edges_later(
+    graph: Graph, options: RunOptions, cost: Cost, near: U32, far: U32, direction: Direction
+) -> Callable[[], Result]:
+    """What reads the edges from some vertices to others when they are asked for."""
+
+    def edges() -> Result:
+        with open_near(Task(graph, options), cost) as engine:
+            is_near: U8 = engine.array("near", np.uint8, 0)
+            is_far: U8 = engine.array("far", np.uint8, 0)
+            is_near[near], is_far[far] = 1, 1
+            with engine.step(active=len(near)):
+                found = edges_between(engine, near, is_near, is_far, direction, must_fit=True)
+        assert found is not None
+        return edge_table(graph, *found)
+
+    return edges
 
 
 @kernel

@@ -39,12 +39,15 @@ from penstock.engine.recovery import Recovery
 from penstock.engine.scratch import zeros
 from penstock.engine.topology import list_bytes
 from penstock.engine.windows import (
+    MARGIN,
     ROOM,
     EarlierLists,
     PageLists,
     Window,
     directions_of,
+    least_room,
     lists_bytes,
+    most_entries,
     strip_bytes,
 )
 from penstock.errors import BudgetError, OptionError
@@ -83,8 +86,10 @@ class Wanted:
         return counts + (4 if self.degrees else 0) + self.other_bytes
 
     def cost(self, graph: Graph, threads: int, window_bytes: int = 0) -> Cost:
-        """With windows of so many bytes. Marks take a bit and a half of each thread."""
-        marks = threads * (graph.num_vertices * 3 // 16 + 4096)
+        """With windows of so many bytes. A thread has marks, a bit and a half for each vertex, and
+        what it finds for a list.
+        """
+        marks = threads * (graph.num_vertices * 3 // 16 + 4096 + 4 * most_entries(graph))
         return Cost(
             self.vertex_bytes, directions_of(graph), 4.0,
             more_bytes=window_bytes + marks + strip_bytes(graph), gathered_bytes=8, work=20.0,
@@ -112,23 +117,25 @@ def row_bytes(hubs: int, mode: int, entries: int = 0) -> int:
     return 10 * words + 8 * (hubs + 1) + 4 * entries
 
 
-def open_with_room(task: Task, wanted: Wanted, more: int = 0) -> tuple[Engine, int]:
+def open_with_room(task: Task, wanted: Wanted, more: int = 0, least: int = 0) -> tuple[Engine, int]:
     """An engine, and the bytes for windows: all lists if they fit, and so many bytes more; or else
-    what is left if the topology streams.
+    what is left if the topology streams. ``least``: bytes that whoever wants it needs instead of
+    the windows when they are done with.
     """
     graph, threads = task.graph, task.options.threads
+    least = max(least_room(graph, wanted.entry_bytes), least)
     if task.options.streams is None:  # more than threads would only take room
         for streams in (threads, 1):
             task.options = replace(task.options, streams=streams)
             with suppress(BudgetError):
-                task.open(wanted.cost(graph, threads))
+                task.open(wanted.cost(graph, threads, least))
                 break
-    plan = task.open(wanted.cost(graph, threads)).plan
-    held = plan.memory_bytes - plan.cache_pages * graph.catalog.page_bytes
+    plan = task.open(wanted.cost(graph, threads, least)).plan
+    held = plan.memory_bytes - plan.cache_pages * graph.catalog.page_bytes - least
     if plan.resident:
         stored = dict.fromkeys(graph.stored(each) for each in directions_of(graph))
         held -= sum(list_bytes(graph, each, ()).resident_bytes for each in stored)
-    room = max(min(_whole_bytes(graph, wanted) + more, task.options.memory - held), 0)
+    room = max(min(_whole_bytes(graph, wanted) + more, task.options.memory - held), least)
     return task.open(wanted.cost(graph, threads, room)), room
 
 
@@ -287,7 +294,8 @@ class Counting:
         if mode == kernels.OF_DIRECTIONS or self.gpu is not None:
             return 0
         sizes = self.lists.sizes(0, HUBS)
-        spare = self._room * ROW_SHARE
+        windows = MARGIN * self.lists.longest_bytes(entry_bytes)
+        spare = min(self._room * ROW_SHARE, self._room - windows)
         if self.lists.fit:
             spare = self._room - lists_bytes(self.engine.graph, entry_bytes)
         most = len(sizes)

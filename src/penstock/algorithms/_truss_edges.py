@@ -61,9 +61,9 @@ def _more_room(graph: Graph) -> int:
     return max(whole - lists_bytes(graph, WANTED.entry_bytes), 0)
 
 
-def open_for_trusses(task: Task) -> tuple[Engine, int]:
-    """An engine, and the bytes for edges."""
-    return open_with_room(task, WANTED, _more_room(task.graph))
+def open_for_trusses(task: Task, then_bytes: int = 0) -> tuple[Engine, int]:
+    """An engine, and the bytes for edges: as many as are needed then, at least."""
+    return open_with_room(task, WANTED, _more_room(task.graph), then_bytes)
 
 
 class FoundEdges:
@@ -99,6 +99,19 @@ class FoundEdges:
         """All are there: instead of the room for windows, what is in memory of them is counted."""
         self._budget.give_back(ROOM)
         self._budget.take(12 * self.count if self._in_memory else 0, FOUND)
+
+    def keep(self, least: int) -> None:
+        """Only those that have at least this number."""
+        count = 0
+        for part in self.parts(least):
+            for column, values in zip(self._columns, part, strict=True):
+                column.write(count, values)
+            count += len(part[0])
+        self.count = count
+        if self._in_memory:
+            self._columns = [InMemory(column.read(0, count).copy()) for column in self._columns]
+            self._budget.give_back(FOUND)
+            self._budget.take(12 * count, FOUND)
 
     def parts(self, least: int = 0) -> Iterator[tuple[U32, U32, U32]]:
         """Both ends and numbers of edges that have at least this one, some at a time."""

@@ -5,7 +5,9 @@ edges, the part of its list that is in the range is in memory. Then the lists of
 once: for each v, the parts of v and of its neighbours set bits of a bit set, and the bits are
 counted. Ranges are disjoint, so that sizes add up. Sorted lists that are in memory as a whole need
 no copy: a part is a place to begin and one to end. Else the lists pass another time before, in
-order, and the parts are kept. A range then ends where the room for them is full.
+order, and the parts are kept. A range then ends where the room for them is full. Parts of a range
+of one target have one entry or none, which is the same for all: so any number of edges may lead to
+a target, whatever the room.
 
 A bit set belongs to a thread and is to fit its cache, so ranges are not wider than that, unless the
 parts of lists would be too short to be worth the way to them. Parts that are not too thin are also
@@ -26,17 +28,14 @@ from typing import Any
 import numpy as np
 
 from penstock.algorithms import _two_hop_kernels as kernels
-from penstock.config import format_bytes
 from penstock.engine.algorithm import Cost, Task
 from penstock.engine.engine import Engine
 from penstock.engine.options import RunOptions
 from penstock.engine.recovery import Recovery
 from penstock.engine.topology import list_bytes
-from penstock.errors import BudgetError
 from penstock.store.graph import Graph
 from penstock.store.mapped import iter_parts
 from penstock.stream.block import Block
-from penstock.stream.budget import spell_enough
 from penstock.stream.lists import Piece
 from penstock.stream.resident import ResidentLists
 from penstock.types import I64, U32, VID, Array, Direction
@@ -204,8 +203,8 @@ class Sizes:
         self.sizes: I64 = engine.array("sizes", np.int64, 0)
         #: How many entries of all lists are a vertex.
         self.targets: U32 = engine.array("targets", np.uint32, 0)
-        #: Where the part of each list begins and ends.
-        self.places: Array = np.empty(2 * graph.num_vertices, _place_dtype(graph))
+        #: Where the part of each list begins and ends; at 0 if its page has no edges.
+        self.places: Array = np.zeros(2 * graph.num_vertices, _place_dtype(graph))
         engine.budget.take(self.places.nbytes, "places")
         engine.budget.take(room, "parts of lists")
         #: Bit sets: one for each thread, and on a stream one for each of some long lists.
@@ -222,7 +221,8 @@ class Sizes:
             step, low = (0, 0) if saved is None else (saved[0], saved[1].whole("targets", 0, last))
             self._measure()
             limits, last = self._limits()
-            room = self._part_room()
+            # For parts and bit sets; rows may have what they leave.
+            room = self.room - self.room // ROW_SHARE
             while low < last:
                 low = self._range(low, last, limits, room)
                 step += 1
@@ -250,19 +250,6 @@ class Sizes:
         entries = _num_entries(graph)
         return range_limits(graph.num_vertices, paths, entries, in_place=self.in_place), last
 
-    def _part_room(self) -> int:
-        """The bytes for parts and bit sets; rows may have what they leave. The target that most
-        entries lead to must fit.
-        """
-        longest = 4 * self.sets + (0 if self.in_place else 4 * int(self.targets.max(initial=0)))
-        if longest > self.room:
-            enough = self.engine.options.memory - self.room + longest
-            raise BudgetError(
-                f"memory: {format_bytes(self.room)} is left for parts of lists, and the edges to "
-                f"one vertex take {format_bytes(longest)}; {spell_enough(enough)} would do"
-            )
-        return max(self.room - self.room // ROW_SHARE, longest)
-
     def _range(self, low: int, last: int, limits: tuple[int, int], room: int) -> int:
         """Add the targets of a range that begins with one; where it ends."""
         engine, entry_bytes = self.engine, 0 if self.in_place else 4
@@ -275,8 +262,11 @@ class Sizes:
             engine.each(kernels.find_parts, *given)
         else:
             with engine.step(mode="keep", vertices=high - low):
-                entries = self._keep(low, high, total)
-        spare = self.room - entry_bytes * total - 4 * words_of(high - low) * self.sets
+                if high - low == 1:
+                    total, entries = 1, self._mark(low)
+                else:
+                    entries = self._keep(low, high, total)
+        spare = max(self.room - entry_bytes * total - 4 * words_of(high - low) * self.sets, 0)
         with engine.step(mode="count", vertices=high - low):
             self._count(self._with_rows(low, high, entries, reached, spare))
         return int(high)
@@ -296,6 +286,19 @@ class Sizes:
 
         self.lists.scan(work, ordered=True)
         return entries
+
+    def _mark(self, target: int) -> U32:
+        """The parts of all lists in a range of one target."""
+        runs = self.lists.table["run"]
+
+        def work(stream: int, piece: Piece) -> None:
+            self.engine.timed_call(
+                stream, piece, kernels.mark_parts, piece.block, piece.begin, piece.end,
+                np.uint64(target), self.in_order, bool(runs[piece.page] > 0), self.places,
+            )  # fmt: skip
+
+        self.lists.scan(work, ordered=True)
+        return np.array([target], VID)
 
     def _with_rows(self, low: int, high: int, entries: U32, reached: int, room: int) -> Middles:
         """Parts that are not too thin as rows; only the thickest if there is not enough room."""

@@ -43,15 +43,14 @@ def weigh(counts, begin, degrees):  # type: ignore[no-untyped-def]
 @kernel
 def reach(counts, low, last, width, most, entry_bytes, word_bytes, room):  # type: ignore[no-untyped-def]
     """Where a range ends that begins with ``low``; its entries; and its targets that have any. It
-    has at most ``width`` targets, at most so many entries unless it is one target, and so much room
-    for entries and for words of 32 bits.
+    has at most ``width`` targets, and unless it is one target, at most so many entries, and so much
+    room for entries and for words of 32 bits.
     """
     w, entries, reached = low, np.int64(0), np.int64(0)
     while w < last and w - low < width:
         more = entries + np.int64(counts[w])
-        if more > most and w > low:
-            break
-        if entry_bytes * more + word_bytes * ((w - low) // 32 + 1) > room:
+        size = entry_bytes * more + word_bytes * ((w - low) // 32 + 1)
+        if (more > most or size > room) and w > low:
             break
         entries = more
         reached += counts[w] > 0
@@ -107,6 +106,28 @@ def keep_parts(block, begin, end, low, high, in_order, goes_on, at, places, entr
             edge += one
         places[v + v + one] = place
     return place
+
+
+@kernel
+def mark_parts(block, begin, end, target, in_order, goes_on, places):  # type: ignore[no-untyped-def]
+    """The same for a range of one target, whose entries are all alike: the part of a list is the
+    only entry that there is, or nothing.
+    """
+    first, one, zero = np.uint64(block.first), np.uint64(1), np.uint64(0)
+    neighbours = block.neighbours
+    for v in range(np.uint64(begin), np.uint64(end)):
+        edge = np.uint64(block.offsets[v - first])
+        stop = np.uint64(block.offsets[v - first + one])
+        if not goes_on:
+            places[v + v] = places[v + v + one] = zero
+        if in_order:
+            edge = _place(neighbours, edge, stop, target)
+            stop = min(stop, edge + one)
+        while edge < stop:
+            if np.uint64(neighbours[edge]) == target:
+                places[v + v + one] = one
+                break
+            edge += one
 
 
 @kernel

@@ -59,7 +59,7 @@ def weight_sums(
     columns = (weight_column(graph, refuse or ""),)
     # Lists that nobody looks at again are not worth loading.
     load = task.options.load and not graph.directed
-    aside = Task(graph, replace(task.options, load=load, checkpoint=None, trace=None))
+    aside = replace(task, options=replace(task.options, load=load, checkpoint=None, trace=None))
     width = 0 if dtype is None else dtype.itemsize
     with aside.open(Cost(width, (direction,), 1.0, columns, held)) as engine:
         values: Array = np.empty(0, np.float32)

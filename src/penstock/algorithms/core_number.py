@@ -53,25 +53,36 @@ def directions_of(graph: Graph) -> tuple[Direction, ...]:
     return ("out", "in") if graph.directed else ("out",)
 
 
-def cost_of(graph: Graph, gathered_bytes: int = GATHERED_BYTES[0]) -> Cost:
-    """What core numbers need, with so many bytes for each vertex to gather lists of a stream in."""
+def cost_of(graph: Graph, gathered_bytes: int = GATHERED_BYTES[0], *, then_bytes: int = 0) -> Cost:
+    """What core numbers need, with so many bytes for each vertex to gather lists of a stream in;
+    and what whoever wants them needs then, when they are all that is left in memory.
+    """
+    cores, held = np.dtype(np.int32).itemsize, STREAM_BYTES + gathered_bytes
+    then_bytes -= (held - cores) * graph.num_vertices
     # A stream reads 3.3 times all pages of an R-MAT graph, 4.8 times if it is directed, if there is
     # as much room as it likes.
     return Cost(
-        STREAM_BYTES + gathered_bytes, directions_of(graph), 5.0 if graph.directed else 4.0,
-        more_bytes=4 * least_words(graph), work=3.0, resident_passes=1.0,
+        held, directions_of(graph), 5.0 if graph.directed else 4.0,
+        more_bytes=max(4 * least_words(graph), then_bytes), work=3.0, resident_passes=1.0,
     )  # fmt: skip
 
 
-def open_for_cores(task: Task) -> tuple[Engine, int]:
-    """An engine for core numbers, and the words that it has for lists on a stream."""
+def open_for_cores(task: Task, then_bytes: int = 0) -> tuple[Engine, int]:
+    """An engine for core numbers (see :func:`cost_of`), and the words that it has for lists on a
+    stream.
+    """
     graph, (*others, least) = task.graph, GATHERED_BYTES
     for gathered_bytes in others:
         with suppress(BudgetError):
-            return task.open(cost_of(graph, gathered_bytes)), words_of(graph, gathered_bytes)
+            engine = task.open(cost_of(graph, gathered_bytes, then_bytes=then_bytes))
+            return engine, words_of(graph, gathered_bytes)
         # What comes next has no room for peeling.
         task.options = replace(task.options, load=False)
-    return task.open(cost_of(graph, least)), words_of(graph, least)
+    return task.open(cost_of(graph, least, then_bytes=then_bytes)), words_of(graph, least)
+
+
+def _cost(graph: Graph) -> Cost:
+    return cost_of(graph)
 
 
 def words_of(graph: Graph, gathered_bytes: int) -> int:
@@ -79,7 +90,7 @@ def words_of(graph: Graph, gathered_bytes: int) -> int:
     return gathered_bytes * graph.num_vertices // 4
 
 
-@algorithm(cost=cost_of, verify=verify)
+@algorithm(cost=_cost, verify=verify)
 def core_number(task: Task) -> Result:
     """Core number of each vertex: the largest k of a k-core that it is in.
 

@@ -17,6 +17,7 @@ Repeating: nothing is kept from one run to another; it is one step.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -24,8 +25,8 @@ from penstock.algorithms._subgraph import (
     PART_BYTES,
     ROW_BYTES,
     column_names,
-    count_ends,
     edges_between,
+    edges_later,
     list_direction,
     open_near,
     take_rows,
@@ -137,9 +138,9 @@ def cross_edges(task: Task, a: Vertices, b: Vertices) -> Result:
         is_far: U8 = engine.array("far", np.uint8, 0)
         is_near[near], is_far[far] = 1, 1
         with engine.step(active=len(near)):
-            src, dst, columns = edges_between(engine, near, is_near, is_far, direction)
-        count_ends(engine, src, dst, counts)
+            found = edges_between(engine, near, is_near, is_far, direction, counts)
     values = counts[rows].astype(np.int64)
-    return task.some(
-        "cross_edges", rows, values, more={}, edges=lambda: edge_table(graph, src, dst, columns)
-    )
+    edges = edges_later(graph, task.options, cost, near, far, direction)
+    if found is not None:
+        edges = partial(edge_table, graph, *found)
+    return task.some("cross_edges", rows, values, more={}, edges=edges)

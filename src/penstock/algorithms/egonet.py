@@ -16,6 +16,8 @@ Repeating: a checkpoint has levels; the edges are collected in one step after th
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from penstock.algorithms._level_state import I32
@@ -24,7 +26,9 @@ from penstock.algorithms._sources import check_count
 from penstock.algorithms._subgraph import (
     around_cost,
     column_names,
+    edges_later,
     edges_within,
+    list_direction,
     open_near,
     vertices_around,
 )
@@ -61,7 +65,8 @@ def _directions(graph: Graph, *, undirected: bool) -> tuple[Direction, ...]:
 
 def _cost(graph: Graph, source: Vertex, radius: int, center: bool, undirected: bool) -> Cost:
     directions = _directions(graph, undirected=undirected)
-    return around_cost(graph, directions, column_names(graph), min(float(radius), 2.5) + 1.0)
+    sources = vids_of(graph, source, "source")
+    return around_cost(graph, sources, radius, directions, column_names(graph), edges=True)
 
 
 @algorithm(cost=_cost, verify=verify, finds_edges=True)
@@ -115,14 +120,16 @@ def egonet(
     check_count(radius, "radius")
     graph, begin = task.graph, task.vid(source)
     directions = _directions(graph, undirected=undirected)
-    with open_near(task, _cost(graph, source, radius, center, undirected)) as engine:
+    cost = _cost(graph, source, radius, center, undirected)
+    with open_near(task, cost) as engine:
         sources = np.array([begin], np.uint32)
         vids, distances, member = vertices_around(engine, sources, radius, directions)
         if not center:
             member[begin] = 0
             vids, distances = vids[distances > 0], distances[distances > 0]
         with engine.step(mode="edges", active=len(vids)):
-            src, dst, columns = edges_within(engine, member, vids)
-    return task.some(
-        "distance", vids, distances, more={}, edges=lambda: edge_table(graph, src, dst, columns)
-    )
+            found = edges_within(engine, member, vids)
+    edges = edges_later(graph, task.options, cost, vids, vids, list_direction(graph))
+    if found is not None:
+        edges = partial(edge_table, graph, *found)
+    return task.some("distance", vids, distances, more={}, edges=edges)

@@ -16,13 +16,15 @@ Repeating: nothing is kept from one run to another; it is one step.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from penstock.algorithms._subgraph import (
     PART_BYTES,
     ROW_BYTES,
     column_names,
-    count_ends,
+    edges_later,
     edges_within,
     list_direction,
     open_near,
@@ -100,15 +102,16 @@ def induced_subgraph(task: Task, vertices: Vertices) -> Result:
     ([0, 0], [1, 3])
     """
     graph, vids = task.graph, task.vids(vertices, "vertices")
-    with open_near(task, _cost(graph, vids)) as engine:
+    cost = _cost(graph, vids)
+    with open_near(task, cost) as engine:
         take_rows(engine, len(vids))
         degrees: U32 = engine.array("degrees", np.uint32, 0)
         member: U8 = engine.array("member", np.uint8, 0)
         member[vids] = 1
         with engine.step(active=len(vids)):
-            src, dst, columns = edges_within(engine, member, vids)
-        count_ends(engine, src, dst, degrees)
+            found = edges_within(engine, member, vids, degrees)
     values = degrees[vids].astype(np.int64)
-    return task.some(
-        "degree", vids, values, more={}, edges=lambda: edge_table(graph, src, dst, columns)
-    )
+    edges = edges_later(graph, task.options, cost, vids, vids, list_direction(graph))
+    if found is not None:
+        edges = partial(edge_table, graph, *found)
+    return task.some("degree", vids, values, more={}, edges=edges)

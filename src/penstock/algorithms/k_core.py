@@ -23,22 +23,22 @@ import numpy as np
 from penstock.algorithms._cores import I32, core_numbers
 from penstock.algorithms._cores_check import check_cores
 from penstock.algorithms._subgraph import (
+    INDEX_BYTES,
     PART_BYTES,
+    ROW_BYTES,
     column_names,
-    edges_within,
+    edges_later,
     list_direction,
-    open_near,
     take_rows,
 )
 from penstock.algorithms._subgraph_check import check_edges, marked, row_vids
 from penstock.algorithms.core_number import cost_of, open_for_cores
 from penstock.engine.algorithm import Cost, Task, algorithm
 from penstock.engine.result import Result
-from penstock.engine.result_edges import edge_table
 from penstock.errors import OptionError, VerificationError
 from penstock.jit import kernel
 from penstock.store.graph import Graph
-from penstock.types import U8, U32
+from penstock.types import U32
 
 
 def verify(graph: Graph, result: Result) -> None:
@@ -66,7 +66,17 @@ def verify(graph: Graph, result: Result) -> None:
 
 
 def _cost(graph: Graph, k: int | None) -> Cost:
-    return cost_of(graph)
+    return cost_of(graph, then_bytes=_row_bytes(graph))
+
+
+def _row_bytes(graph: Graph) -> int:
+    """What the rows take, at most."""
+    return (ROW_BYTES + INDEX_BYTES) * graph.num_vertices
+
+
+def _edge_cost(graph: Graph) -> Cost:
+    """Of reading the edges of the core, when they are asked for."""
+    return Cost(PART_BYTES, (list_direction(graph),), 1.0, columns=column_names(graph))
 
 
 def _least(k: int | None) -> int | None:
@@ -124,23 +134,19 @@ def k_core(task: Task, k: int | None = None) -> Result:
     ([0, 0, 1], [1, 2, 2])
     """
     graph, least = task.graph, _least(k)
-    options = task.options
-    engine, words = open_for_cores(task)
+    options, edge_cost = task.options, _edge_cost(graph)
+    task.open(edge_cost)  # or a refusal, before anything is read
+    engine, words = open_for_cores(task, _row_bytes(graph))
     with engine:
         cores: I32 = core_numbers(engine, words)
+        for name in ("left", "queue", "support"):
+            engine.free(name)
+        engine.budget.give_back("gathered lists")
         if least is None:
             least = int(cores.max(initial=0))
         vids: U32 = engine.select(_of_core, cores, least)
         take_rows(engine, len(vids))
-
-    def edges() -> Result:
-        cost = Cost(PART_BYTES, (list_direction(graph),), 1.0, columns=column_names(graph))
-        with open_near(Task(graph, options), cost) as another:
-            member: U8 = another.array("member", np.uint8, 0)
-            member[vids] = 1
-            with another.step(active=len(vids)):
-                return edge_table(graph, *edges_within(another, member))
-
+    edges = edges_later(graph, options, edge_cost, vids, vids, list_direction(graph))
     return task.some("core_number", vids, cores[vids], more={"k": least}, edges=edges)
 
 

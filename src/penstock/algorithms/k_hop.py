@@ -38,7 +38,7 @@ def verify(graph: Graph, result: Result) -> None:
 
 
 def _cost(graph: Graph, source: Vertices, k: int) -> Cost:
-    return around_cost(graph, ("out",), (), min(float(k), 2.5))
+    return around_cost(graph, vids_of(graph, source, "source"), k, ("out",))
 
 
 @algorithm(cost=_cost, verify=verify)

@@ -22,11 +22,10 @@ import operator
 
 import numpy as np
 
-from penstock.algorithms._subgraph import count_ends, take_rows
+from penstock.algorithms._subgraph import INDEX_BYTES, ROW_BYTES, count_ends, take_rows
 from penstock.algorithms._subgraph_check import row_vids
 from penstock.algorithms._truss_check import all_pairs, check_trussness, ends_of, pairs_of
 from penstock.algorithms._truss_edges import (
-    FOUND,
     cost_of,
     find_edges,
     find_largest,
@@ -66,6 +65,11 @@ def verify(graph: Graph, result: Result) -> None:
 
 def _cost(graph: Graph, k: int | None) -> Cost:
     return cost_of(graph)
+
+
+def _row_bytes(graph: Graph) -> int:
+    """What the rows take, at most."""
+    return (ROW_BYTES + INDEX_BYTES) * graph.num_vertices
 
 
 def _checked(k: int | None) -> int | None:
@@ -121,7 +125,7 @@ def k_truss(task: Task, k: int | None = None) -> Result:
     ([0, 0, 1], [1, 2, 2])
     """
     graph, which = task.graph, _checked(k)
-    engine, room = open_for_trusses(task)
+    engine, room = open_for_trusses(task, _row_bytes(graph))
     with engine:
         if which is None:
             found = find_largest(engine, room)
@@ -129,17 +133,15 @@ def k_truss(task: Task, k: int | None = None) -> Result:
         else:
             # No truss has fewer vertices than its k.
             found = find_edges(engine, room, min(which, graph.num_vertices + 1))
-        src, dst, _ = found.whole(which)
-        del found
-        engine.budget.give_back(FOUND)
-        engine.budget.take(src.nbytes + dst.nbytes, "edges")
+        found.keep(which)
         degrees: U32 = engine.array("degrees", np.uint32, 0)
-        count_ends(engine, src, dst, degrees)
+        for src, dst, _ in found.parts():
+            count_ends(engine, src, dst, degrees)
         vids = engine.select(_with_edges, degrees)
         take_rows(engine, len(vids))
     return task.some(
-        "degree", vids, degrees[vids], more={"k": which, "edges": len(src)},
-        edges=lambda: edge_table(graph, src, dst, {}, undirected=True),
+        "degree", vids, degrees[vids], more={"k": which, "edges": found.count},
+        edges=lambda: edge_table(graph, *found.whole()[:2], {}, undirected=True),
     )  # fmt: skip
 
 

@@ -31,7 +31,14 @@ from penstock.algorithms import _two_hop_kernels as kernels
 from penstock.algorithms._level_state import I32, frontier_bytes
 from penstock.algorithms._levels_check import check_levels
 from penstock.algorithms._sources import source_identity, sources_of
-from penstock.algorithms._subgraph import FEW, INDEX_BYTES, open_near, take_rows
+from penstock.algorithms._subgraph import (
+    FEW,
+    INDEX_BYTES,
+    ROW_BYTES,
+    open_near,
+    rows_around,
+    take_rows,
+)
 from penstock.algorithms._subgraph_check import row_vids
 from penstock.algorithms._two_hop import Sizes, open_with_room, usual_cost
 from penstock.algorithms._vids import by_vid
@@ -122,9 +129,11 @@ def _ways(graph: Graph, src: Array, dst: Array) -> tuple[tuple[Array, Array], ..
 def _cost(graph: Graph, v: Vertices | None) -> Cost:
     if v is None:
         return usual_cost(graph)
+    rows = (ROW_BYTES + PATH_BYTES) * rows_around(graph, vids_of(graph, v, "v"), 2)
     return Cost(
-        4 + 8 + INDEX_BYTES, ("out",), 2.0, gathered_bytes=8, more_bytes=frontier_bytes(graph)
-    )
+        4 + 8 + INDEX_BYTES, ("out",), 2.0, gathered_bytes=8,
+        more_bytes=max(frontier_bytes(graph), rows),
+    )  # fmt: skip
 
 
 @algorithm(cost=_cost, verify=verify)

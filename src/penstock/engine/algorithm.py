@@ -19,7 +19,6 @@ from penstock.engine.options import OPTION_NAMES, RunOptions
 from penstock.engine.parameters import checked_numbers
 from penstock.engine.programs import Settings
 from penstock.engine.result import Result
-from penstock.engine.result_columns import ids_of
 from penstock.engine.trace import write_trace
 from penstock.engine.vertices import in_id_order, vid_of, vids_of
 from penstock.errors import OptionError
@@ -161,17 +160,19 @@ class Task:
     def some(
         self, name: str, vids: U32, values: Array, *, more: Mapping[str, Any], **columns: Any
     ) -> Result:
-        """A result with a value for each of some vertices (each once), in ascending order of ids;
-        ``columns`` and ``edges`` as for :meth:`result`.
+        """A result with a value for each of some vertices (ascending numbers), in ascending order
+        of ids; ``columns`` and ``edges`` as for :meth:`result`.
         """
         assert self.engine is not None
-        ranks, order = in_id_order(self.graph, vids, keep=self._has_room_for_order())
         others = columns.pop("columns", {})
+        ids, arrays = in_id_order(
+            self.graph, vids, [values, *others.values()], keep=self._has_room_for_order()
+        )
         return Result.table(
             name,
-            ids_of(self.graph).take(ranks),
-            values[order],
-            columns={key: array[order] for key, array in others.items()},
+            ids,
+            arrays[0],
+            columns=dict(zip(others, arrays[1:], strict=True)),
             stats=self.stats(**more),
             iterations=self.engine.metrics.rows,
             **columns,

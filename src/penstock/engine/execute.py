@@ -185,8 +185,9 @@ def execute(graph: Graph, program: Program, settings: Settings, options: RunOpti
             "mode: an asynchronous run gathers from values as they change, so each device needs "
             "all of them; use mode='sync', or leave out division S and limits of memory"
         )
+    engine = Engine(graph, options, **needs)  # or a refusal, before anything is read
     counted = Counters() if settings.prepare is None else settings.prepare(settings)
-    with Engine(graph, options, **needs) as engine:
+    with engine:
         engine.metrics.per_stream[0].add(counted)
         kernels = make_kernels(shape, options.devices[0].kind)
         with Team(engine, shape, kernels, shares, in_place=in_place) as team:

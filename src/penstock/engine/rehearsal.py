@@ -72,6 +72,9 @@ class _Rehearsal(Task):
     def execute(self, program: Program, settings: Settings) -> NoReturn:
         """Plan for a vertex program."""
         shape, needs = prepare(self.graph, program, settings, self.options)
+        if settings.prepare is not None:
+            with suppress(_BeginsError):
+                settings.prepare(settings)
         self._plan(**needs)
         shares = shares_of(self.graph.num_vertices, shape, self.options)
         self.planned = replace(self.planned, shares=shares)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,27 +63,36 @@ def some_vertices(num_vertices: int, vids: U32, numbers: Array, missing: Any) ->
     return SparseNumbers(num_vertices, vids[order], numbers[order], other)
 
 
-def in_id_order(graph: Graph, vids: U32, *, keep: bool = False) -> tuple[Array, Array]:
-    """Some vertices (each once) in ascending order of ids: the ranks of the ids, and the places
-    that the vertices have among those given. ``keep``: there is memory for the ranks of all, for
-    the next one who asks about a few.
+def in_id_order(
+    graph: Graph, vids: U32, arrays: Sequence[Array], *, keep: bool = False
+) -> tuple[Array, list[Array]]:
+    """The ids of some vertices (ascending numbers), ascending, and arrays with an entry for each of
+    them in the same order. ``keep``: there is memory for the ranks of all ids, for the next one who
+    asks about a few. Without, ids and arrays are made a part at a time.
     """
-    order = graph.vid_of_rank
+    ids, order = ids_of(graph), graph.vid_of_rank
     if order is None:
-        places = np.argsort(vids)
-        return vids[places], places
+        return ids.take(vids), list(arrays)
     ranks = ranks_of_ids(graph, keep=keep)
     if ranks is not None:
         mine = ranks[vids]
         places = np.argsort(mine)
-        return mine[places], places
-    places = np.argsort(vids)
+        return ids.take(mine[places]), [array[places] for array in arrays]
     # To mark them and go through all ids is cheaper than to turn the order round.
     marks = np.zeros(graph.num_vertices, np.bool_)
     marks[vids] = True
-    found = [begin + np.flatnonzero(marks[part]) for begin, part in iter_parts(order)]
-    all_ranks = np.concatenate([np.empty(0, np.int64), *found])
-    return all_ranks, places[np.searchsorted(vids, order[all_ranks], sorter=places)]
+    named: Array = np.empty(len(vids), ids.dtype)
+    sorted_arrays = [np.empty_like(array) for array in arrays]
+    at = 0
+    for begin, part in iter_parts(order):
+        found = np.flatnonzero(marks[part])
+        places = np.searchsorted(vids, part[found])
+        end = at + len(found)
+        named[at:end] = ids.take(begin + found)
+        for new, old in zip(sorted_arrays, arrays, strict=True):
+            new[at:end] = old[places]
+        at = end
+    return named, sorted_arrays
 
 
 def _as_list(vertices: Any) -> Any:

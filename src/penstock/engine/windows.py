@@ -24,6 +24,7 @@ from penstock.engine.engine import Engine
 from penstock.engine.scratch import InMemory, ScratchColumn, zeros
 from penstock.errors import BudgetError
 from penstock.store.graph import Graph
+from penstock.store.mapped import iter_parts, read_range
 from penstock.stream.budget import spell_enough
 from penstock.stream.lists import Piece
 from penstock.types import I64, U8, U32, Array, Direction
@@ -35,10 +36,12 @@ PLACE_BYTES = 12
 PAIR_PLACE_BYTES = 20
 #: Entries of a window from which on places take 8 bytes, not 4.
 MANY_ENTRIES = 1 << 32
-#: What the budget calls the room for windows; and how many of the longest list it should hold:
-#: two, each in half of it, and rows of bits beside them.
+#: What the budget calls the room for windows; and how many of the longest list it must hold: one in
+#: each half of it.
 ROOM = "lists of earlier neighbours"
-MARGIN = 6
+MARGIN = 2
+#: Windows that all lists come in, at most: the pages pass for each of them.
+MOST_WINDOWS = 32
 #: Strips, at most.
 MOST_STRIPS = 1024
 #: Vertices whose sizes are looked at together.
@@ -87,6 +90,35 @@ def lists_bytes(graph: Graph, entry_bytes: int) -> int:
     if graph.num_edges >= MANY_ENTRIES:
         place += 4
     return entry_bytes * graph.num_edges + place * graph.num_vertices
+
+
+def least_room(graph: Graph, entry_bytes: int) -> int:
+    """Bytes that windows need at least, whatever the lists are: by the degrees of the vertices."""
+    place = PLACE_BYTES if is_simple(graph) else PAIR_PLACE_BYTES
+    longest = MARGIN * (entry_bytes * most_entries(graph) + place)
+    whole = lists_bytes(graph, entry_bytes)
+    return min(max(longest, whole // MOST_WINDOWS), whole)
+
+
+def most_entries(graph: Graph) -> int:
+    """Entries of the longest list, at most: those of vertex v are no more than its neighbours, and
+    no more than there are vertices before it, unless edges are there several times.
+    """
+    key = ("most earlier neighbours", ())
+    if key not in graph.kept:
+        often = graph.catalog.rules.get("duplicates") == "keep"
+        directions = directions_of(graph)
+        most = 0
+        for begin, part in iter_parts(graph.degrees("out")):
+            end = begin + len(part)
+            entries = part.astype(np.int64)
+            if graph.directed:
+                entries += read_range(graph.degrees("in"), begin, end)
+            before = np.arange(begin, end, dtype=np.int64) * len(directions)
+            entries = entries * (before > 0) if often else np.minimum(entries, before)
+            most = max(most, int(entries.max(initial=0)))
+        graph.kept[key] = most
+    return int(graph.kept[key])
 
 
 def _strip_shift(graph: Graph) -> int:
@@ -193,7 +225,7 @@ class EarlierLists:
         return at
 
     def _refuse(self) -> None:
-        longest = self.longest_bytes(8)
+        longest = self.longest_bytes(8)  # the largest entries that there are
         held = self.engine.options.memory - self.engine.budget.holders.get(ROOM, 0)
         raise BudgetError(
             f"memory: {format_bytes(self.engine.options.memory)} is not enough for two lists of "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from penstock.ingest.keys import Buckets, make_buckets, make_keys, scatter
 from penstock.ingest.numbering import Numbering
 from penstock.ingest.packing import width_of
 from penstock.ingest.plan import MAX_BUCKETS, SortPlan
-from penstock.ingest.sorting import Rows, SortSpec, load_rows, reduce_rows, to_adjacency
+from penstock.ingest.sorting import Rows, SortSpec, load_rows, reduce_rows, to_lists
 from penstock.ingest.spill import Spill
 from penstock.ingest.spool import IntChunk
 from penstock.parallel import ordered_map
@@ -96,23 +96,26 @@ _Part = Rows | tuple[int, int, list[U8]]
 def sorted_lists(
     distribution: Distribution, spec: SortSpec, plan: SortPlan, threads: int
 ) -> Iterator[tuple[Adjacency, int, int]]:
-    """All lists in vertex order, a bucket at a time: (lists, rows they came from, self-loops)."""
+    """All lists in vertex order, a bucket or less at a time: (lists, rows they came from,
+    self-loops).
+    """
 
-    def finish(rows: _Part) -> tuple[Adjacency, int, int]:
+    def finish(rows: _Part) -> tuple[Iterable[tuple[Adjacency, int]], int]:
         if not isinstance(rows, Rows):
             low, stop, blocks = rows
             rows = load_rows(blocks, low, stop, spec)
         count = len(rows.keys)
-        reduced, origin = reduce_rows(rows, spec)
-        lists, loops = to_adjacency(reduced, origin, spec)
-        return lists, count, loops
+        return to_lists(*reduce_rows(rows, spec), spec), count
 
     def pieces() -> Iterator[_Part]:
         for bucket in range(len(distribution.buckets.lows)):
             low, stop = distribution.buckets.range_of(bucket)
             yield from _pieces(distribution.spill, bucket, low, stop, spec, plan)
 
-    return ordered_map(finish, pieces(), threads)
+    for parts, count in ordered_map(finish, pieces(), threads):
+        for lists, loops in parts:
+            yield lists, count, loops
+            count = 0
 
 
 def _pieces(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,6 +15,8 @@ from penstock.radix import sort_pairs
 from penstock.types import U8, U32, U64, Adjacency, Array
 
 DuplicateRule = Literal["keep", "first", "last", "min", "max", "sum"]
+#: Lists that are made at once, unless there are many rows for them.
+_PART_VERTICES = 1 << 20
 _RULE_CODES = {"keep": 0, "first": 1, "last": 2, "min": 3, "max": 4, "sum": 5}
 
 
@@ -182,12 +185,45 @@ def reduce_rows(rows: Rows, spec: SortSpec) -> tuple[Rows, U32 | None]:
     return Rows(rows.low, rows.stop, keys[:count], kept), picked
 
 
-def to_adjacency(rows: Rows, origin: U32 | None, spec: SortSpec) -> tuple[Adjacency, int]:
-    """Sorted rows as the lists of the vertices their range covers, and the number of self-loops."""
+def to_lists(rows: Rows, origin: U32 | None, spec: SortSpec) -> Iterable[tuple[Adjacency, int]]:
+    """Sorted rows as the lists of the vertices their range covers, and the number of self-loops.
+
+    A range with many more vertices than rows comes in several parts, each made when it is asked
+    for: lists without edges take memory, too.
+    """
     first = rows.low >> spec.shift
-    last = (rows.stop - 1) >> spec.shift
+    end = ((rows.stop - 1) >> spec.shift) + 1
+    step = max(_PART_VERTICES, 4 * len(rows.keys))
+    if end - first <= step:
+        return [_to_adjacency(rows, origin, spec, first, end)]
+    return _parts(rows, origin, spec, range(first, end, step), end)
+
+
+def _parts(
+    rows: Rows, origin: U32 | None, spec: SortSpec, firsts: range, end: int
+) -> Iterator[tuple[Adjacency, int]]:
+    begin = 0
+    for first in firsts:
+        stop_vertex = min(first + firsts.step, end)
+        bound = (stop_vertex << spec.shift) - rows.low
+        stop = int(np.searchsorted(rows.keys, np.uint64(bound)))
+        some = Rows(
+            rows.low,
+            rows.stop,
+            rows.keys[begin:stop],
+            {name: values[begin:stop] for name, values in rows.columns.items()},
+        )
+        places = None if origin is None else origin[begin:stop]
+        yield _to_adjacency(some, places, spec, first, stop_vertex)
+        begin = stop
+
+
+def _to_adjacency(
+    rows: Rows, origin: U32 | None, spec: SortSpec, first: int, end: int
+) -> tuple[Adjacency, int]:
+    """The lists of the vertices from ``first`` to ``end``, whose rows these are."""
     keys, columns = rows.keys, rows.columns
-    degrees: U32 = np.zeros(last - first + 1, np.uint32)
+    degrees: U32 = np.zeros(end - first, np.uint32)
     neighbours: U32 = np.empty(len(keys), np.uint32)
     loops = _lists(
         keys, np.uint64(rows.low), spec.shift, np.uint64(first), spec.target_of, degrees, neighbours

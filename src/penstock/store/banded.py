@@ -144,6 +144,10 @@ def _encode(page, small, degrees, neighbours, bands, limits):  # type: ignore[no
     """Write everything but the columns; returns where those begin."""
     vertices = len(degrees)
     num_bands = len(bands)
+    if len(neighbours) == 0:
+        # All zero. Such a page may have millions of vertices, others have fewer than bytes.
+        marks = (vertices + MARK_EVERY - 1) // MARK_EVERY
+        return HEADER_BYTES + 8 * num_bands + _aligned(4 * marks * num_bands)
     counts = np.zeros((vertices, num_bands), np.uint32)
     totals = np.zeros(num_bands, np.int64)
     widths = np.zeros(num_bands, np.int64)

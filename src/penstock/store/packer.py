@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
 from penstock.store.catalog import DirectionStats
-from penstock.store.layout import PAGE_TABLE_DTYPE, Layout, PageSpec
+from penstock.store.layout import MAX_PAGE_VERTICES, PAGE_TABLE_DTYPE, Layout, PageSpec
 from penstock.store.page import DIRECTION_CODES, LARGE, SMALL, PageHeader
 from penstock.types import I64, U8, U32, Adjacency, Array, Direction
 
 #: Below this much topology, pages are small so that small graphs are small on disk.
 SMALL_GRAPH_BYTES = 16 << 20
 SMALL_PAGE_BYTES = 64 << 10
+#: Vertices whose degrees are looked at together, and those without edges that are added at once.
+_STEP_VERTICES = 1 << 18
 
 
 def default_page_bytes(topology_bytes: int, small: int = SMALL_PAGE_BYTES) -> int:
@@ -119,6 +121,10 @@ class Packer:
         self._table: list[tuple[int, int, int, int, int, int, tuple[int, int, int]]] = []
         self._tally = _Tally()
         self._rest = self._empty(0)
+        #: Vertices without edges that come before the rest, and how many of them fill a page. They
+        #: are only counted, because a page may have millions of them.
+        self._blank = 0
+        self._most_blank = 0
         #: Large pages already written for the first vertex of the rest, and the edges in them.
         self._run = 0
         self._run_edges = 0
@@ -129,15 +135,50 @@ class Packer:
 
     def add(self, part: Adjacency) -> None:
         """Take the next lists. A part begins at the vertex after the last, or goes on with it."""
-        self._rest = _joined(self._rest, part)
+        rest = self._rest
+        if self._blank and part.first_vid == rest.first_vid - 1:
+            self._blank -= 1
+            rest = self._empty(part.first_vid)
+        follows = len(rest.degrees) == 0 and part.first_vid == rest.first_vid
+        if follows and len(part.neighbours) == 0:
+            self._blank += len(part.degrees)
+            self._rest = self._empty(part.first_vid + len(part.degrees))
+            self._write_blank()
+            return
+        self._rest = _joined(self._with_blank(rest), part)
         self._emit(last=False)
+        if len(self._rest.neighbours) == 0 and self._run == 0:
+            self._blank = len(self._rest.degrees)
+            self._rest = self._empty(self._rest.first_vid + self._blank)
+
+    def _with_blank(self, rest: Adjacency) -> Adjacency:
+        """The rest, with the vertices before it that were only counted."""
+        if self._blank == 0:
+            return rest
+        blank, self._blank = self._blank, 0
+        first = self._empty(rest.first_vid - blank)
+        return _joined(replace(first, degrees=np.zeros(blank, np.uint32)), rest)
+
+    def _write_blank(self) -> None:
+        """Write the pages that are full of vertices without edges."""
+        if self._blank <= _STEP_VERTICES:
+            return
+        nothing = self._empty(0).neighbours
+        if self._most_blank == 0:
+            degrees: U32 = np.zeros(min(self._spec.num_vertices, MAX_PAGE_VERTICES), np.uint32)
+            self._most_blank = self._layout.fit(degrees, nothing, 0, 0)[0]
+        while self._blank > self._most_blank:
+            page = self._empty(self._rest.first_vid - self._blank)
+            self._write(SMALL, replace(page, degrees=np.zeros(self._most_blank, np.uint32)))
+            self._blank -= self._most_blank
 
     def finish(self) -> tuple[Array, DirectionStats]:
         """Write what is left, with lists for all vertices; returns page table and statistics."""
         have = self._rest.first_vid + len(self._rest.degrees)
-        missing: U32 = np.zeros(self._spec.num_vertices - have, np.uint32)
-        if len(missing):
-            self.add(Adjacency(have, missing, np.empty(0, np.uint32), self._empty(0).columns))
+        for first in range(have, self._spec.num_vertices, _STEP_VERTICES):
+            count = min(_STEP_VERTICES, self._spec.num_vertices - first)
+            self.add(replace(self._empty(first), degrees=np.zeros(count, np.uint32)))
+        self._rest = self._with_blank(self._rest)
         self._emit(last=True)
         tally = self._tally
         stats = DirectionStats(
@@ -187,8 +228,7 @@ class Packer:
 
     def _write_large(self, rest: Adjacency, v: int, e: int, until: int) -> None:
         part = _slice(rest, v, v + 1, e, until)
-        part.degrees[0] = until - e
-        self._write(LARGE, part)
+        self._write(LARGE, replace(part, degrees=np.array([until - e], np.uint32)))
         self._run += 1
         self._run_edges += until - e
 
@@ -223,17 +263,18 @@ class Packer:
 
     def _count_degrees(self, degrees: U32) -> None:
         self._keep_degrees(degrees)
-        if len(degrees):
-            self._tally.max_degree = max(self._tally.max_degree, int(degrees.max()))
-            exponent = np.frexp(degrees.astype(np.float64))[1]
+        for begin in range(0, len(degrees), _STEP_VERTICES):
+            part = degrees[begin : begin + _STEP_VERTICES]
+            self._tally.max_degree = max(self._tally.max_degree, int(part.max()))
+            exponent = np.frexp(part.astype(np.float64))[1]
             self._tally.histogram += np.bincount(exponent, minlength=34)
 
 
 def _slice(whole: Adjacency, v: int, v_end: int, e: int, e_end: int) -> Adjacency:
-    """Some vertices of an adjacency; degrees are a copy, the rest are views."""
+    """Some vertices of an adjacency, as views."""
     return Adjacency(
         whole.first_vid + v,
-        whole.degrees[v:v_end].copy(),
+        whole.degrees[v:v_end],
         whole.neighbours[e:e_end],
         {name: values[e:e_end] for name, values in whole.columns.items()},
     )
