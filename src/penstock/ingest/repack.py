@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -14,12 +13,11 @@ from penstock.store.catalog import Catalog
 from penstock.store.folder import GraphFolder
 from penstock.store.graph import Graph
 from penstock.store.layout import PageSpec, make_layout
+from penstock.store.mapped import iter_parts
 from penstock.store.memory import MemoryTarget
 from penstock.store.packer import Packer
 from penstock.store.slotted import ADDRESSINGS, check_addressable, edge_bytes, place
-from penstock.types import I64, U32, Direction
-
-_CHUNK = 1 << 20
+from penstock.types import I64, Direction
 
 
 def repack(
@@ -71,7 +69,8 @@ def choose_addressing(graph: Graph, options: BuildOptions) -> tuple[PageSpec, di
         try:
             firsts: dict[Direction, I64] = {}
             for direction in catalog.directions:
-                firsts[direction], _ = place(_chunks(graph.degrees(direction)), spec)
+                parts = (part for _, part in iter_parts(graph.degrees(direction)))
+                firsts[direction], _ = place(parts, spec)
                 check_addressable(len(firsts[direction]), spec)
         except AddressingError as error:
             failure = error
@@ -79,11 +78,6 @@ def choose_addressing(graph: Graph, options: BuildOptions) -> tuple[PageSpec, di
         return spec, firsts
     assert failure is not None
     raise failure
-
-
-def _chunks(degrees: U32) -> Iterator[U32]:
-    for at in range(0, len(degrees), _CHUNK):
-        yield np.array(degrees[at : at + _CHUNK])
 
 
 def _copy_index(graph: Graph, target: GraphFolder | MemoryTarget) -> None:
