@@ -5,8 +5,8 @@ edges with their columns.
 
 Method: the lists of one set are read, and of each list the neighbours that a mark (a byte for each
 vertex) says are in the other set. Where both sets have lists that would do, those of the set with
-fewer edges are read. The edges are held in memory; if they do not fit the budget, they are counted
-to say what would do.
+fewer edges are read. The edges are held in memory; if they do not fit the budget, they are only
+counted, and read again when they are asked for.
 
 Trade-off: only pages that hold lists of that set are read, each once, and lists are not loaded into
 memory for this; the marks of all vertices are in memory nevertheless.

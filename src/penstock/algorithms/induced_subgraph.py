@@ -6,7 +6,8 @@ columns.
 Method: the lists of the vertices are read, and of each list the neighbours that a mark (a byte for
 each vertex) says are among them. An undirected edge is taken from the end with the smaller vertex
 number. The edges are held in memory: 8 bytes each and their columns, and one column twice while
-they are joined; if they do not fit the budget, they are counted to say what would do.
+they are joined; if they do not fit the budget, they are only counted, and read again when they are
+asked for.
 
 Trade-off: only pages that hold lists of the vertices are read, each once, and lists are not loaded
 into memory for this; the marks of all vertices are in memory nevertheless.

@@ -24,7 +24,7 @@ from penstock.engine.engine import Engine
 from penstock.engine.scratch import InMemory, ScratchColumn, zeros
 from penstock.errors import BudgetError
 from penstock.store.graph import Graph
-from penstock.store.mapped import iter_parts, read_range
+from penstock.store.mapped import read_range
 from penstock.stream.budget import spell_enough
 from penstock.stream.lists import Piece
 from penstock.types import I64, U8, U32, Array, Direction
@@ -105,20 +105,26 @@ def most_entries(graph: Graph) -> int:
     no more than there are vertices before it, unless edges are there several times.
     """
     key = ("most earlier neighbours", ())
-    if key not in graph.kept:
-        often = graph.catalog.rules.get("duplicates") == "keep"
-        directions = directions_of(graph)
-        most = 0
-        for begin, part in iter_parts(graph.degrees("out")):
-            end = begin + len(part)
-            entries = part.astype(np.int64)
-            if graph.directed:
-                entries += read_range(graph.degrees("in"), begin, end)
-            before = np.arange(begin, end, dtype=np.int64) * len(directions)
-            entries = entries * (before > 0) if often else np.minimum(entries, before)
-            most = max(most, int(entries.max(initial=0)))
-        graph.kept[key] = most
-    return int(graph.kept[key])
+    found = graph.kept.get(key)
+    if found is None:
+        found = _count_most(graph)
+        if graph.source("out") is None:  # it stays as it is
+            graph.kept[key] = found
+    return int(found)
+
+
+def _count_most(graph: Graph) -> int:
+    often = graph.catalog.rules.get("duplicates") == "keep"
+    degrees = [graph.degrees(each) for each in directions_of(graph)]
+    most = 0
+    for begin in range(0, graph.num_vertices, PART):
+        end = min(begin + PART, graph.num_vertices)
+        parts = (read_range(each, begin, end).astype(np.int64) for each in degrees)
+        entries = sum(parts, np.zeros(end - begin, np.int64))
+        before = np.arange(begin, end, dtype=np.int64) * len(degrees)
+        entries = entries * (before > 0) if often else np.minimum(entries, before)
+        most = max(most, int(entries.max(initial=0)))
+    return most
 
 
 def _strip_shift(graph: Graph) -> int:
