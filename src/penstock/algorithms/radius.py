@@ -108,12 +108,10 @@ class _Balls:
 
     def restore(self, facts: Facts) -> None:
         """Go on from what was saved."""
-        ends, sums = facts.numbers("ends"), facts.numbers("neighbourhood")
-        whole = all(isinstance(end, int) for end in ends)
-        if not whole or ends[:1] != [0] or sorted(ends) != ends or not sums:
+        ends, sums = facts.numbers("ends", whole=True), facts.numbers("neighbourhood")
+        if ends[:1] != [0] or sorted(ends) != ends or not sums:
             raise facts.wrong("its steps do not follow each other")
-        self.ends, self.neighbourhood = ends, sums
-        self.log.length = ends[-1]
+        self.ends, self.neighbourhood, self.log.length = ends, sums, ends[-1]
         self.new[:] = self.old
 
     @property
@@ -385,8 +383,7 @@ def _grow(engine: Engine, b: int, seed: int, max_iter: int | None) -> tuple[_Bal
     balls = _Balls(engine, b)
     engine.options.progress.start("distances", max_iter, "distances")
     with Recovery(engine, {"algorithm": "radius", "b": b, "seed": seed}) as recovery:
-        # Registers hold a number of leading zeros of a 64-bit hash, and one; entries of the log
-        # have a vertex in the upper half.
+        # A register has leading zeros of a 64-bit hash, and one; the log vertices in upper halves.
         last = (engine.num_vertices << 32) - 1
         rules = {"counters": within(0, 65), "changed": within(0, 1), "log": within(0, last)}
         saved = recovery.resume(balls.saved, rules)

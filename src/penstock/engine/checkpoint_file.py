@@ -76,10 +76,10 @@ class Facts(dict[str, Any]):
             "from the beginning"
         )
 
-    def numbers(self, name: str) -> list[Any]:
+    def numbers(self, name: str, *, whole: bool = False) -> list[Any]:
         """A list of numbers."""
-        found = self[name]
-        if not isinstance(found, list) or not all(isinstance(x, int | float) for x in found):
+        found, kinds = self[name], int if whole else (int, float)
+        if not isinstance(found, list) or not all(isinstance(x, kinds) for x in found):
             raise self.wrong(f"its {name} are no numbers")
         return found
 
