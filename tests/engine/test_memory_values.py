@@ -22,7 +22,7 @@ from penstock.store.graph import Graph
 NUM_VERTICES = 6_000_000
 MEMORY = 10_000_000
 #: For parts of files that pass through memory; less than one array of all vertices (24 MB).
-PARTS = 24_000_000
+PARTS = 23_000_000
 
 NUMBERS = np.arange(NUM_VERTICES, dtype=np.float32)
 RUNS: dict[str, tuple[str, dict[str, Any]]] = {
