@@ -15,6 +15,7 @@ from store_making import change_catalog, change_index, change_page, flip, proble
 import penstock as ps
 from penstock.errors import CorruptionError, FormatError
 from penstock.interfaces.export import export
+from penstock.store.catalog import IdSpec
 from penstock.store.check_index import order_problems
 from penstock.store.first_use import ListCheck
 from penstock.store.page import SMALL, PageHeader
@@ -130,7 +131,8 @@ def test_index_files_that_a_stranger_made_are_refused(store, name, change, words
     "fields",
     [{"rules": {"duplicates": "perhaps", "self_loops": "keep"}},
      {"rules": {"duplicates": "last", "self_loops": 7}}, {"vertex_order": "x"},
-     {"neighbour_order": ""}, {"num_stripes": 1 << 40}],
+     {"neighbour_order": ""}, {"num_stripes": 1 << 40}, {"order_file": "out.degrees.npy"},
+     {"ids": IdSpec("int", 0, "out.degrees.npy")}, {"ids": IdSpec("range", (1 << 63) - 5)}],
 )  # fmt: skip
 def test_words_that_the_catalog_cannot_have_are_refused(store, fields):
     folder = store()

@@ -139,6 +139,9 @@ class Catalog:
 
 
 _PARTS = ("pages", "degrees")
+#: The only names of these files: what a file is checked for depends on its name.
+ORDER_FILE = "vid_of_rank.npy"
+_ID_FILES = {"range": None, "int": "ids.npy", "string": "ids.arrow"}
 
 
 def seal(text: bytes) -> str:
@@ -271,7 +274,9 @@ def _check_values(catalog: Catalog) -> None:
         "two columns have the same name": len(set(names)) == len(names),
         "the weight is no column": catalog.weight is None or catalog.weight in names,
         f"ids of kind {ids.kind!r} are not known": ids.kind in ("range", "int", "string"),
-        "the ids have no file": (ids.kind == "range") == (ids.file is None),
+        f"ids of kind {ids.kind!r} are not in {ids.file!r}": ids.file == _ID_FILES.get(ids.kind),
+        "the range of ids does not end below 2**63": ids.first + catalog.num_vertices <= 1 << 63,
+        f"order_file is {catalog.order_file!r}": catalog.order_file in (None, ORDER_FILE),
         "an index file is not listed": set(catalog.index_files()) <= set(catalog.files),
         f"vertex_order {catalog.vertex_order!r} is not known": (
             catalog.vertex_order in VERTEX_ORDERS
