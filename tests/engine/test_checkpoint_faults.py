@@ -123,7 +123,7 @@ def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         failing(monkeypatch, "open", errno.EACCES)
         with pytest.raises(AccessError, match="run: no permission"):
             checkpoint.save(8, {}, {})
-        with pytest.raises(AccessError, match=f"{FILE_NAME}: no permission"):
+        with pytest.raises(AccessError, match=f"{FILE_NAME}: the checkpoint cannot be read"):
             checkpoint.load()
 
 

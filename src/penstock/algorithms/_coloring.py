@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.algorithms._whole_lists import degrees_of
+from penstock.algorithms._whole_lists import degrees_of, max_degree
 from penstock.engine.checkpoint_file import within
 from penstock.engine.engine import Engine
 from penstock.engine.recovery import Recovery
@@ -49,11 +49,6 @@ SOME_PARTS = 256
 NONE, LOST = 0xFFFFFFFF, 0xFFFFFFFE
 #: Vertices that are coloured in a step, in memory.
 STEP_VERTICES = 1 << 22
-
-
-def max_degree(graph: Graph) -> int:
-    """No vertex has more neighbours, in all directions together."""
-    return sum(stats.max_degree for stats in graph.catalog.directions.values())
 
 
 def window_words(graph: Graph, window_bytes: int) -> int:

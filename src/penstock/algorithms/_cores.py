@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.algorithms._whole_lists import WholeLists
+from penstock.algorithms._whole_lists import WholeLists, max_degree
 from penstock.engine.checkpoint_file import within
 from penstock.engine.engine import Engine
 from penstock.engine.recovery import Recovery
@@ -117,8 +117,8 @@ def _lower_all(engine: Engine, cores: I32, words: int, recovery: Recovery) -> No
     whole_lists = WholeLists(engine, words)
     groups = len(whole_lists.sizes)
     saved_arrays = {"estimates": cores, "support": support}
-    longest = sum(stats.max_degree for stats in engine.graph.catalog.directions.values())
-    saved = recovery.resume(saved_arrays, {"estimates": within(0, longest)})
+    rules = {"estimates": within(0, max_degree(engine.graph))}
+    saved = recovery.resume(saved_arrays, rules)
     step, position = (0, groups)
     if saved is None:
         _set_degrees(engine, cores)

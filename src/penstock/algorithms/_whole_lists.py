@@ -89,10 +89,14 @@ def _gather_direction(
     lists.visit(vertices, work)
 
 
+def max_degree(graph: Graph) -> int:
+    """The most neighbours of a vertex in all directions together, or more."""
+    return sum(stats.max_degree for stats in graph.catalog.directions.values())
+
+
 def least_words(graph: Graph) -> int:
     """The room that the longest list needs."""
-    longest = sum(stats.max_degree for stats in graph.catalog.directions.values())
-    return max(longest + VERTEX_WORDS, 1 << 12)
+    return max(max_degree(graph) + VERTEX_WORDS, 1 << 12)
 
 
 class WholeLists:

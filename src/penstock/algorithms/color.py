@@ -27,11 +27,11 @@ from penstock.algorithms._coloring import (
     STATE_BYTES,
     WINDOW_BYTES,
     color_greedily,
-    max_degree,
     window_words,
 )
 from penstock.algorithms._orders import by_id, largest_first, shuffled
 from penstock.algorithms._vids import by_vid
+from penstock.algorithms._whole_lists import max_degree
 from penstock.engine.algorithm import Cost, Task, algorithm
 from penstock.engine.engine import Engine
 from penstock.engine.result import Result

@@ -25,6 +25,7 @@ from penstock.config import format_bytes
 from penstock.engine.checkpoint_file import Saved, StoredColumn, check_columns, write_state
 from penstock.engine.scratch import InMemory
 from penstock.errors import (
+    AccessError,
     DiskSpaceError,
     InputNotFoundError,
     LockedError,
@@ -189,7 +190,7 @@ class Checkpoint:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise _explained(error, self._file) from None
+            raise _unreadable(error, self._file) from None
         found, mine = saved.identity, self._identity
         other = differences(found, mine)
         if other:
@@ -216,7 +217,7 @@ def refuse_unfinished(folder: Path) -> None:
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        raise _explained(error, path) from None
+        raise _unreadable(error, path) from None
     saved.close()
     what = saved.identity.get("algorithm") or saved.identity.get("program") or "a run"
     raise TargetExistsError(
@@ -236,6 +237,16 @@ def differences(first: Identity, second: Identity) -> list[str]:
     pairs = {name: (first.get(name), second.get(name)) for name in names}
     # NaN is the same as NaN here.
     return [name for name, (a, b) in pairs.items() if a != b and (a == a or b == b)]
+
+
+def _unreadable(error: OSError, path: Path) -> OSError:
+    """What the user is told of an error of the system while a checkpoint was opened."""
+    if isinstance(error, PenstockError):
+        return error
+    return AccessError(
+        f"{path}: the checkpoint cannot be read ({error.strerror}); choose another folder with "
+        "checkpoint= (--checkpoint)"
+    )
 
 
 def _explained(error: OSError, where: Path, needed: int = 0) -> OSError:

@@ -61,6 +61,14 @@ def within(low: float, high: float, other: int | None = None) -> Rule:
     return holds
 
 
+def unusable(where: object, what: str) -> CorruptionError:
+    """The error for a checkpoint that a run cannot go on from."""
+    return CorruptionError(
+        f"{where}: the checkpoint cannot be used: {what}: remove it, and start the run from the "
+        "beginning"
+    )
+
+
 class Facts(dict[str, Any]):
     """What a checkpoint says besides its arrays. What is missing or cannot be raises an error."""
 
@@ -71,10 +79,7 @@ class Facts(dict[str, Any]):
 
     def wrong(self, what: str) -> CorruptionError:
         """The error for a checkpoint that says what no run can have saved."""
-        return CorruptionError(
-            f"{self.where}: the checkpoint cannot be used: {what}: remove it, and start the run "
-            "from the beginning"
-        )
+        return unusable(self.where, what)
 
     def numbers(self, name: str, *, whole: bool = False) -> list[Any]:
         """A list of numbers."""
@@ -269,10 +274,7 @@ class Saved:
             raise self._damaged(f"it ends {missing:,} bytes too early")
 
     def _damaged(self, what: str) -> CorruptionError:
-        return CorruptionError(
-            f"{self._path}: the checkpoint cannot be used: {what}; it was changed or damaged after "
-            "it was written: remove it, and start the run from the beginning"
-        )
+        return unusable(self._path, f"{what}; it was changed or damaged after it was written")
 
 
 def _entries(described: list[dict[str, Any]], size: int) -> dict[str, _Entry]:

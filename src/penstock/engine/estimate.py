@@ -49,7 +49,7 @@ TRAVELLING_BYTES = 10 << 20
 START_SECONDS = 0.03
 KERNEL_SECONDS = 0.9
 #: Checking a byte of an index file, once in a process.
-CHECK_NS = 0.7
+CHECK_NS = 0.85
 #: Gathers from vectors longer than this wait for memory.
 NEAR_BYTES = 4 << 20
 
