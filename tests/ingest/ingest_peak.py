@@ -20,9 +20,9 @@ from penstock.ingest.options import BuildOptions
 from penstock.ingest.plan import plan_read
 from penstock.memory import release
 from penstock.protocols import Source
-from penstock.types import EdgeChunk
+from penstock.types import U64, EdgeChunk, Names
 
-KINDS = ("plain", "many ids", "star", "in-star", "one edge")
+KINDS = ("plain", "many ids", "strings", "star", "in-star", "slotted star", "one edge")
 
 
 def make_source(kind: str, scale: int, memory: int) -> Source:
@@ -37,6 +37,11 @@ def make_source(kind: str, scale: int, memory: int) -> Source:
         for chunk in random.chunks(advance):
             yield EdgeChunk(np.asarray(chunk.src) * apart, np.asarray(chunk.dst) * apart)
 
+    def strings(advance: Callable[[float], None]) -> Iterator[EdgeChunk]:
+        """Ids that are 20 bytes long."""
+        for chunk in random.chunks(advance):
+            yield EdgeChunk(*(named(np.asarray(ends)) for ends in (chunk.src, chunk.dst)))
+
     def hub(advance: Callable[[float], None]) -> Iterator[EdgeChunk]:
         """All edges at one vertex: in one direction, millions of others have none."""
         count = 20 << scale
@@ -47,8 +52,16 @@ def make_source(kind: str, scale: int, memory: int) -> Source:
                 leaves = same + np.uint64(1)
             yield EdgeChunk(leaves, same) if kind == "in-star" else EdgeChunk(same, leaves)
 
-    chunks = many_ids if kind == "many ids" else hub
-    return replace(random, chunks=chunks, cheap_to_repeat=False, declared=None)
+    chunks = {"many ids": many_ids, "strings": strings}.get(kind, hub)
+    id_kind = "string" if kind == "strings" else random.id_kind
+    return replace(random, chunks=chunks, cheap_to_repeat=False, declared=None, id_kind=id_kind)
+
+
+def named(numbers: U64) -> Names:
+    """Strings of 20 digits, which differ where the numbers do."""
+    digits = numbers[:, None] // 10 ** np.arange(19, -1, -1, dtype=np.uint64) % 10
+    text = (digits + ord("0")).astype(np.uint8).reshape(-1)
+    return Names(text, np.arange(0, len(text), 20), np.full(len(numbers), 20))
 
 
 def peak() -> int:
@@ -60,7 +73,10 @@ def peak() -> int:
 
 def measure(kind: str, scale: int, memory: int, place: Path) -> int:
     """Bytes of a build beyond what was there before it."""
-    options = BuildOptions(memory=memory, threads=2, duplicates="keep", page_bytes=1 << 20)
+    layout = "slotted" if kind == "slotted star" else "banded"
+    options = BuildOptions(
+        memory=memory, threads=2, duplicates="keep", page_bytes=1 << 20, layout=layout
+    )
     build(make_source(kind, 8, memory), place / "tiny", options)
     release()
     Path("/proc/self/clear_refs").write_text("5")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 PAGE_BYTES = 4096
-N = 150
+N = 64
 #: Of every store; what runs may take is refused beyond it.
 MEMORY = "64MB"
 
@@ -24,11 +24,11 @@ Run = Callable[[Path], Answer]
 
 
 def _edges() -> tuple[Any, Any, Any]:
-    """A connected graph with one hub, whose list needs several pages if edges are kept twice."""
+    """A connected graph with one hub, whose list needs several pages if edges are often kept."""
     rng = np.random.default_rng(5)
     hub = np.stack([np.zeros(N - 1, np.int64), np.arange(1, N)])
     path = np.stack([np.arange(N - 1), np.arange(1, N)])
-    others = rng.integers(0, N, (2, 250))
+    others = rng.integers(0, N, (2, 2 * N))
     pairs = np.concatenate([hub, path, others, [[7, 7], [9, 9]]], axis=1)
     weights = rng.integers(1, 9, pairs.shape[1]).astype(np.float32)
     return pairs[0], pairs[1], weights
@@ -42,9 +42,11 @@ def _static(folder: Path, **options: Any) -> None:
     source, target, weights = _edges()
     id_of = options.pop("id_of", lambda v: v * 3 + 1)
     repeat = options.pop("repeat", 1)
-    data = [np.array([id_of(int(v)) for v in np.tile(ends, repeat)]) for ends in (source, target)]
+    # The edges of the hub are repeated, so that its list takes several pages.
+    rows = np.concatenate([np.arange(len(source)), np.tile(np.arange(N - 1), repeat - 1)])
+    data = [np.array([id_of(int(v)) for v in ends[rows]]) for ends in (source, target)]
     if options.get("weights"):
-        data.append(np.tile(weights, repeat))
+        data.append(weights[rows])
     if options.get("ids") == "string":
         data[:2] = [ends.astype(object) for ends in data[:2]]
     ps.build(tuple(data), folder / "g", memory=MEMORY, page_size=PAGE_BYTES, threads=1, **options)
@@ -52,12 +54,14 @@ def _static(folder: Path, **options: Any) -> None:
 
 def _striped(folder: Path) -> None:
     (folder / "second").mkdir()
-    _static(folder, stripes=[folder / "second"], duplicates="keep", repeat=6)
+    _static(folder, stripes=[folder / "second"], duplicates="keep", repeat=70)
 
 
 def _live(folder: Path, *, compact: bool, ids: str = "int") -> None:
     import penstock as ps
+    from penstock.dynamic import merge_compact
 
+    merge_compact.default_page_bytes = lambda _: PAGE_BYTES  # type: ignore[assignment]
     source, target, weights = _edges()
     name = (lambda v: f"n{v:03}") if ids == "string" else (lambda v: int(v))
     ends = [[name(v) for v in each] for each in (source, target)]
@@ -105,7 +109,7 @@ KINDS: dict[str, Callable[[Path], None]] = {
     "strings": lambda folder: _static(folder, ids="string", id_of=lambda v: f"vé{v}"),
     "striped": _striped,
     "input order": lambda folder: _static(folder, neighbour_order="input", id_of=lambda v: v),
-    "multigraph": lambda folder: _static(folder, duplicates="keep", repeat=20),
+    "multigraph": lambda folder: _static(folder, duplicates="keep", repeat=70),
     "live": lambda folder: _live(folder, compact=False),
     "live on base": lambda folder: _live(folder, compact=True),
     "live strings": lambda folder: _live(folder, compact=True, ids="string"),

@@ -1,11 +1,11 @@
 """Flipped bits in every file of small stores: verify finds each, and so does any run that reads it.
 
-Of catalogs, headers of pages and records, and index files every bit is flipped; of all other bytes
-one bit. After a flip, ``verify`` must find a problem. One of the runs that read a store (each
-algorithm in memory and streamed, export, single lists, live graphs, ...) must then raise an error
-or, if it does not use the damaged file or page, give the answer that it gives on the sound store.
-Whether a run uses a file or page is found out beforehand: it does if the run fails when all bytes
-of it are inverted.
+Of catalogs, headers of pages, records and checkpoints, and index files every bit is flipped; of all
+other bytes one bit. After a flip, ``verify`` must find a problem. One of the runs that read a store
+(each algorithm in memory and streamed, export, single lists, live graphs, ...) must then raise an
+error or, if it does not use the damaged file or page, give the answer that it gives on the sound
+store. Whether a run uses a file or page is found out beforehand: it does if the run fails when all
+bytes of it are inverted. A damaged checkpoint is tried by the run that it belongs to.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ import random
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from torture import Case, Outcome, found, ok
 from torture._stores import KINDS, PAGE_BYTES, copied, files_of, prepared, read, readers
@@ -46,7 +49,7 @@ def cases(seed: int) -> Iterator[Case]:
 
 
 #: Into how many cases the bytes of a store are divided.
-_PARTS = 2000
+_PARTS = 500
 
 
 def run(case: Case, workspace: Path) -> Outcome:
@@ -83,14 +86,50 @@ def _copy(kind: str, workspace: str) -> Path:
 def _places(folder: Path) -> list[tuple[str, int, int]]:
     """File, byte and bit of every flip of a store."""
     places = []
-    for name in files_of(folder):
-        size = (folder / name).stat().st_size
+    for name in _own_files(folder):
+        path = folder / name
+        headers = _headers(path)
+        size = path.stat().st_size
         for place in range(size):
-            in_header = place % PAGE_BYTES < HEADER_BYTES
-            all_bits = in_header or not (name.endswith(".pages") or "/log." in name)
+            all_bits = any(place in header for header in headers)
             bits = range(8) if all_bits else [(place * 7 + size) % 8]
             places += [(name, place, bit) for bit in bits]
     return places
+
+
+def _own_files(folder: Path) -> list[str]:
+    """The files of a store that no other kind has in the same way."""
+    names = files_of(folder)
+    saved = [name for name in names if name.startswith("checkpoints/")]
+    # Runs that stream save the same as others do.
+    streamed = {name for name in saved if name.replace(" streamed/", "/") in saved} - {
+        name for name in saved if " streamed/" not in name
+    }
+    return [name for name in saved or names if name not in streamed]
+
+
+def _headers(path: Path) -> list[range]:
+    """The bytes of a file all of whose bits are flipped."""
+    size = path.stat().st_size
+    if path.suffix == ".checkpoint":
+        json_bytes = int.from_bytes(path.read_bytes()[-24:-16], "little")
+        return [range(size - json_bytes - 32, size)]
+    if path.suffix == ".pages":
+        return [range(at, at + HEADER_BYTES) for at in range(0, size, PAGE_BYTES)]
+    if path.name.startswith("log."):
+        return list(_record_headers(np.fromfile(path, np.uint8)))
+    return [range(size)]
+
+
+def _record_headers(log: Any) -> Iterator[range]:
+    from penstock.dynamic.log_format import Header
+
+    at = 0
+    while at < len(log):
+        header = Header.unpack(log[at : at + HEADER_BYTES])
+        assert header is not None
+        yield range(at, at + HEADER_BYTES)
+        at += header.num_bytes
 
 
 def _try(
@@ -101,7 +140,8 @@ def _try(
 
     if not _verify(folder, name):
         return f"verify finds nothing wrong with {_family(name)}"
-    reader = rng.choice(readers(kind))
+    saved = name.split("/")[1] if name.startswith("checkpoints/") else None
+    reader = saved or rng.choice(readers(kind))
     try:
         answer = read(kind, reader, folder, workspace)
     except PenstockError:

@@ -134,7 +134,7 @@ class BasePages:
 
     def _check_lists(self, header: PageHeader, part: Adjacency, page_id: int) -> None:
         if self._lists is not None:
-            self._lists.check_part(header, part, self._source.where(page_id))
+            self._lists.check_part(page_id, header, part, self._source.where(page_id))
 
     def check_largest(self, largest: int, page_id: int) -> None:
         """Raise if a list that was copied has a number that is no vertex. Files are mapped: bytes

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from penstock.ingest.plan import DiskPlan, SortPlan, plan_disk, plan_sort
 from penstock.ingest.repack import repack
 from penstock.ingest.rows import UNLIMITED, ReadResult, SourceRows, check_columns, read_rows
 from penstock.ingest.sorting import SortSpec, widest
-from penstock.memory import release
+from penstock.memory import arrow_gives_back, release
 from penstock.progress import Progress, Silent
 from penstock.protocols import Source
 from penstock.store.banded import choose_bands
@@ -60,9 +60,12 @@ def build(
         if source.declared:
             check_declared(np.array(source.declared[-1:], np.uint64), asked_for)
         source = replace(source, declared=asked_for)
+    # String ids are collected in Arrow's tables, whose allocator keeps what was freed.
+    budgeted = target is not None and source.id_kind == "string"
     for seed in range(1, _SEEDS + 1):
         try:
-            return _build_in(source, target, options, progress, seed)
+            with arrow_gives_back() if budgeted else nullcontext():
+                return _build_in(source, target, options, progress, seed)
         except HashCollisionError:
             if seed == _SEEDS:
                 raise
@@ -155,13 +158,12 @@ class _Build:
     def _refuse_empty_file(self) -> None:
         """An empty file is rather a mistake than a graph; empty arrays are meant."""
         source = self.source
-        if source.unit == "bytes" and source.declared is None:
+        if source.is_file and source.declared is None:
             count = source.bad_lines.count
             skipped = f" ({count:,} bad lines were skipped)" if count else ""
             raise InputError(
-                f"{source.name}: has no edges{skipped}, so nothing was built; check the "
-                "file, or pass num_vertices=0 (--num-vertices 0) if an empty "
-                "graph is meant"
+                f"{source.name}: has no edges{skipped}, so nothing was built; check the file, or "
+                "pass num_vertices=0 (--num-vertices 0) if an empty graph is meant"
             )
 
     def _settle(self) -> None:

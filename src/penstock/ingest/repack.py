@@ -8,6 +8,7 @@ import numpy as np
 
 from penstock.errors import AddressingError
 from penstock.ingest.options import BuildOptions, choose_page_bytes
+from penstock.memory import keep_freed
 from penstock.progress import Progress
 from penstock.store.catalog import Catalog
 from penstock.store.folder import GraphFolder
@@ -19,12 +20,16 @@ from penstock.store.packer import Packer
 from penstock.store.slotted import ADDRESSINGS, check_addressable, edge_bytes, place
 from penstock.types import I64, Direction
 
+#: Pages that are read and written come and go; larger arrays are given back at once.
+_KEPT_BYTES = 8 << 20
+
 
 def repack(
     graph: Graph, target: GraphFolder | MemoryTarget, options: BuildOptions, progress: Progress
 ) -> Catalog:
     """Write a graph's pages as slotted pages; returns the catalog to commit."""
     catalog = graph.catalog
+    keep_freed(_KEPT_BYTES)
     _copy_index(graph, target)
     spec, firsts = choose_addressing(graph, options)
     directions = {}

@@ -166,8 +166,6 @@ def read_rows(
         _read_vertices(source.vertices(), result, scratch, limit, seed)
     for note in _passed_over(source.bad_lines):
         progress.note(note)
-    if result.rows.num_rows == 0:
-        _refuse_empty_file(source)
     return result
 
 
@@ -179,17 +177,6 @@ def _passed_over(bad_lines: BadLines) -> Iterator[str]:
         examples = "".join(f"\n  {example}" for example in bad_lines.examples)
         others = "\n  ..." if bad_lines.count > len(bad_lines.examples) else ""
         yield f"{bad_lines.count:,} bad lines skipped:{examples}{others}"
-
-
-def _refuse_empty_file(source: Source) -> None:
-    """An empty file is rather a mistake than a graph; empty arrays are meant."""
-    if source.is_file and source.declared is None and source.vertices is None:
-        count = source.bad_lines.count
-        skipped = f" ({count:,} bad lines were skipped)" if count else ""
-        raise InputError(
-            f"{source.name}: has no edges{skipped}, so nothing was built; check the file, or pass "
-            "num_vertices=0 (--num-vertices 0) if an empty graph is meant"
-        )
 
 
 def _read_vertices(

@@ -25,7 +25,7 @@ from penstock.jit import inlined, kernel
 from penstock.store.banded_decode import MARK_EVERY, decode_body
 from penstock.store.layout import (
     DECODE_ROOM,
-    MAX_PAGE_VERTICES,
+    PACKED_VERTICES,
     PageSpec,
     check_counts,
     check_room,
@@ -100,7 +100,7 @@ def _fit(degrees, neighbours, vertex, edge, bands, limits, column_sizes, room): 
     widths = np.zeros(len(bands), np.int64)
     mine = np.zeros(len(bands), np.int64)
     v, e = vertex, edge
-    while v < len(degrees) and v - vertex < MAX_PAGE_VERTICES:
+    while v < len(degrees) and v - vertex < PACKED_VERTICES:
         stop = e + np.int64(degrees[v])
         _count_bands(neighbours, e, stop, limits, mine)
         for b in range(len(bands)):

@@ -113,23 +113,30 @@ def _find_problem(offsets, neighbours, degrees, num_vertices, step):  # type: ig
 
 
 class ListCheck:
-    """Checks the lists of decoded pages of one direction. ``degrees`` is the index array, whose own
-    checks have been made; ``step`` as :func:`~penstock.store.check_pages.list_step` gives it.
+    """Checks the lists of decoded pages of one direction, once each: a page that comes again has
+    its checksum, so it is the same. ``degrees`` is the index array, whose own checks have been
+    made; ``step`` as :func:`~penstock.store.check_pages.list_step` gives it.
     """
 
-    def __init__(self, num_vertices: int, step: int, degrees: U32) -> None:
+    def __init__(self, num_pages: int, num_vertices: int, step: int, degrees: U32) -> None:
+        self._checked = bytearray(num_pages)
         self._num_vertices = num_vertices
         self._step = step
         self._degrees = degrees
 
-    def check_part(self, header: PageHeader, part: Adjacency, where: str) -> None:
-        """The same, for a page that was decoded into arrays of its own."""
-        offsets: U32 = np.zeros(len(part.degrees) + 1, np.uint32)
-        np.cumsum(part.degrees, out=offsets[1:])
-        self.check(header, offsets, part.neighbours, where)
+    def check_part(self, page: int, header: PageHeader, part: Adjacency, where: str) -> None:
+        """The same as :meth:`check`, for a page that was decoded into arrays of its own."""
+        if not self._checked[page]:
+            offsets: U32 = np.zeros(len(part.degrees) + 1, np.uint32)
+            np.cumsum(part.degrees, out=offsets[1:])
+            self.check(page, header, offsets, part.neighbours, where)
 
-    def check(self, header: PageHeader, offsets: U32, neighbours: U32, where: str) -> None:
+    def check(
+        self, page: int, header: PageHeader, offsets: U32, neighbours: U32, where: str
+    ) -> None:
         """Raise if a page has lists that kernels cannot rely on. Arrays of the page alone."""
+        if self._checked[page]:
+            return
         degrees = self._degrees[:0]
         if header.kind == SMALL:
             first = header.first_vid
@@ -148,5 +155,6 @@ class ListCheck:
                 f"neighbours, its degree is {int(degrees[at]):,}"
             )
         else:
+            self._checked[page] = 1
             return
         raise damaged(where, problem)

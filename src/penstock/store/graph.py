@@ -144,6 +144,7 @@ class Graph(Outward):
         #: The same, as long as the graph has the same ids.
         self.kept_of_ids = self.kept
         self._page_tables: dict[Direction, Array] = {}
+        self._list_checks: dict[Direction, ListCheck] = {}
 
     # What users see
 
@@ -258,15 +259,21 @@ class Graph(Outward):
         return degrees
 
     def list_check(self, direction: Direction) -> ListCheck | None:
-        """What the lists of a page are checked with when it is used for the first time; None for a
-        graph in memory, which this process made.
+        """What the lists of pages are checked with, and which have been since the graph was opened;
+        None for a graph in memory, which this process made.
         """
         if self.files is None:
             return None
-        from penstock.store.check_pages import list_step
-        from penstock.store.first_use import ListCheck
+        stored = self.stored(direction)
+        if stored not in self._list_checks:
+            from penstock.store.check_pages import list_step
+            from penstock.store.first_use import ListCheck
 
-        return ListCheck(self.num_vertices, list_step(self.catalog), self.degrees(direction))
+            self._list_checks[stored] = ListCheck(
+                self._pages[stored].num_pages, self.num_vertices, list_step(self.catalog),
+                self.degrees(stored),
+            )  # fmt: skip
+        return self._list_checks[stored]
 
     def layout(self, direction: Direction) -> Layout:
         """How the pages of a direction are spelled."""
@@ -304,7 +311,7 @@ class Graph(Outward):
             )
             part = layout.decode(page, header)
             if lists is not None:
-                lists.check_part(header, part, where)
+                lists.check_part(page_id, header, part, where)
             return part
 
         return ordered_map(decode, range(source.num_pages), threads)

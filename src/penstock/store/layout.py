@@ -15,8 +15,9 @@ from penstock.errors import CorruptionError, FormatError
 from penstock.store.page import HEADER_BYTES, LARGE, SMALL, PageHeader
 from penstock.types import U8, U32, Adjacency, Array
 
-#: Vertices a small page may hold; bounds the work and the memory of decoding one.
+#: Vertices a small page may hold, and those it is given: they bound the memory of decoding a page.
 MAX_PAGE_VERTICES = 1 << 22
+PACKED_VERTICES = 1 << 20
 
 #: Entries after the last neighbour that :meth:`Layout.decode_into` may write to.
 DECODE_ROOM = 8

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from penstock.store.catalog import DirectionStats
-from penstock.store.layout import MAX_PAGE_VERTICES, PAGE_TABLE_DTYPE, Layout, PageSpec
+from penstock.store.layout import PACKED_VERTICES, PAGE_TABLE_DTYPE, Layout, PageSpec
 from penstock.store.page import DIRECTION_CODES, LARGE, SMALL, PageHeader
 from penstock.types import I64, U8, U32, Adjacency, Array, Direction
 
@@ -135,6 +135,15 @@ class Packer:
 
     def add(self, part: Adjacency) -> None:
         """Take the next lists. A part begins at the vertex after the last, or goes on with it."""
+        e = 0
+        for v in range(0, max(len(part.degrees), 1), _STEP_VERTICES):
+            v_end = min(v + _STEP_VERTICES, len(part.degrees))
+            e_end = e + int(part.degrees[v:v_end].sum(dtype=np.int64))
+            self._add(_slice(part, v, v_end, e, e_end))
+            e = e_end
+
+    def _add(self, part: Adjacency) -> None:
+        """The same, for a part of few vertices."""
         rest = self._rest
         if self._blank and part.first_vid == rest.first_vid - 1:
             self._blank -= 1
@@ -165,7 +174,7 @@ class Packer:
             return
         nothing = self._empty(0).neighbours
         if self._most_blank == 0:
-            degrees: U32 = np.zeros(min(self._spec.num_vertices, MAX_PAGE_VERTICES), np.uint32)
+            degrees: U32 = np.zeros(min(self._spec.num_vertices, PACKED_VERTICES), np.uint32)
             self._most_blank = self._layout.fit(degrees, nothing, 0, 0)[0]
         while self._blank > self._most_blank:
             page = self._empty(self._rest.first_vid - self._blank)

@@ -16,8 +16,9 @@ from penstock.types import U8, U32, Direction
 class PageReader:
     """Gets pages for streams: from the cache, from memory, or past the system's cache from disk.
 
-    What a page's header says is compared with its place each time; its checksum and its lists are
-    checked when the page comes from storage for the first time.
+    What a page's header says is compared with its place each time. Its checksum is compared when
+    the page comes from storage for the first time in a run; its lists are checked when they are
+    decoded for the first time since the graph was opened.
     """
 
     def __init__(self, graph: Graph, direction: Direction, cache: PageCache) -> None:
@@ -31,7 +32,7 @@ class PageReader:
         self.page_bytes = source.page_bytes
         self.cache = cache
         self._lists = graph.list_check(direction)
-        self._checked = bytearray(source.num_pages)
+        self._compared = bytearray(source.num_pages)
 
     def close(self) -> None:
         """Close the files."""
@@ -70,8 +71,9 @@ class PageReader:
         its row of the page table says.
         """
         where = self._where(page)
-        if not self._checked[page]:
+        if not self._compared[page]:
             check_page(data, where)
+            self._compared[page] = 1
         header = PageHeader.read(data, where)
         header.check_place(
             where,
@@ -90,10 +92,8 @@ class PageReader:
 
     def check_lists(self, page: int, header: PageHeader, offsets: U32, neighbours: U32) -> None:
         """Check the lists of a page that was decoded, unless they have been."""
-        if not self._checked[page]:
-            if self._lists is not None:
-                self._lists.check(header, offsets, neighbours, self._where(page))
-            self._checked[page] = 1
+        if self._lists is not None:
+            self._lists.check(page, header, offsets, neighbours, self._where(page))
 
     def new_buffer(self) -> U8:
         """A buffer that a page can be read into."""
