@@ -54,6 +54,18 @@ def format_bytes(count: float) -> str:
     return f"{count:.1f} TB"
 
 
+def format_seconds(seconds: float) -> str:
+    """Spell a time for people: about two digits of it.
+
+    >>> format_seconds(0.0123), format_seconds(140), format_seconds(280_000)
+    ('0.012 s', '140 s', '3.2 days')
+    """
+    for unit, size in (("days", 86400.0), ("hours", 3600.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.1f} {unit}"
+    return f"{seconds:.2g} s" if seconds < 100 else f"{seconds:.0f} s"
+
+
 def _read_int(path: Path) -> int | None:
     try:
         return int(path.read_text().strip())

@@ -20,7 +20,6 @@ from penstock.engine.ranges import cut_bytes, wanted_ranges
 from penstock.engine.scratch import InMemory, ScratchColumn
 from penstock.engine.team import Team, shares_of
 from penstock.errors import OptionError
-from penstock.metrics import Counters
 from penstock.program import Program
 from penstock.store.graph import Graph
 from penstock.types import Array, Direction
@@ -185,10 +184,9 @@ def execute(graph: Graph, program: Program, settings: Settings, options: RunOpti
             "mode: an asynchronous run gathers from values as they change, so each device needs "
             "all of them; use mode='sync', or leave out division S and limits of memory"
         )
-    engine = Engine(graph, options, **needs)  # or a refusal, before anything is read
-    counted = Counters() if settings.prepare is None else settings.prepare(settings)
-    with engine:
-        engine.metrics.per_stream[0].add(counted)
+    with Engine(graph, options, **needs) as engine:  # or a refusal, before anything is read
+        if settings.prepare is not None:
+            engine.metrics.per_stream[0].add(settings.prepare(settings))
         kernels = make_kernels(shape, options.devices[0].kind)
         with Team(engine, shape, kernels, shares, in_place=in_place) as team:
             run = ProgramRun(engine, shape, kernels, settings, team)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from penstock.config import format_bytes
+from penstock.config import format_bytes, format_seconds
 from penstock.errors import OptionError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def make_estimate(
 def estimate_text(expected: dict[str, Any]) -> str:
     """One line."""
     seconds = expected["seconds"]
-    time = "time on a GPU not known" if seconds is None else f"{seconds:.2g} s"
+    time = "time on a GPU not known" if seconds is None else format_seconds(seconds)
     return (
         f"estimated: {time}, reading "
         f"{format_bytes(expected['bytes_read'])}, holding {format_bytes(expected['memory_bytes'])}"
@@ -109,7 +109,7 @@ def plan_facts(data: dict[str, Any]) -> list[tuple[str, str]]:
 def _time_text(data: dict[str, Any]) -> str:
     if data["seconds"] is None:
         return "not known on a GPU; describe it with --device to have it predicted"
-    return f"about {data['seconds']:.2g} s, limited {_LIMITS[data['limit']]}"
+    return f"about {format_seconds(data['seconds'])}, limited {_LIMITS[data['limit']]}"
 
 
 def heads_in_memory(head_edges: int) -> str:
@@ -273,7 +273,7 @@ def prediction_facts(work: Workload, machine: Machine, found: Prediction) -> lis
         ("parts", shown + edges),
         (
             "time",
-            f"about {found.seconds:,.3g} s, limited {_BOTTLENECKS[found.limit]} "
-            f"({found.plain_seconds:,.3g} s for the pages alone, none kept)",
+            f"about {format_seconds(found.seconds)}, limited {_BOTTLENECKS[found.limit]} "
+            f"({format_seconds(found.plain_seconds)} for the pages alone, none kept)",
         ),
     ]
