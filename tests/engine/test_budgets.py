@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from budget_grid import build_shape, cases, disagreements
-from budget_shapes import SHAPES
+from torture.shapes import SHAPES
 
 #: Edges, where results and state should be larger than what a plan sets aside for small arrays.
 LARGE = 100_000

@@ -64,16 +64,19 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "circuit": {"fixed": {"0": 1.0}, "tol": 0, "max_iter": 2},
     "neural_network": {"inputs": {"0": 1.0}, "max_iter": 2},
 }
-_SCALES = {"isolated": (10**5, 10**6, 10**7), "long_list": (10**5, 10**6, 16_300_000)}
+_SCALES = {
+    "isolated": (10**5, 10**6, 10**7), "out_star": (10**5, 10**6, 16_300_000),
+    "path": (10**5, 10**6, 10**7),
+}  # fmt: skip
 _BUDGETS_MB = (17, 18, 20, 24, 32, 48, 64, 100, 200, 400)
 
 
 def cases(seed: int) -> Iterator[Case]:
     """Endless; every algorithm once before any comes again."""
-    names = list(PARAMETERS)
+    names, shapes = list(PARAMETERS), [name for name in SHAPES if name != "empty"]
     for index in itertools.count():
         rng = random.Random(f"{seed}/{index}")
-        shape = rng.choice(list(SHAPES))
+        shape = rng.choice(shapes)
         yield {
             "algorithm": names[index % len(names)],
             "shape": shape,
