@@ -63,18 +63,22 @@ def run(case: Case, workspace: Path) -> Outcome:
         chosen = places[low:high]
     folder = _copy(kind, str(workspace))
     for name, place, bit in chosen:
-        path = folder / name
-        raw = path.read_bytes()
-        changed = bytearray(raw)
-        changed[place] ^= 1 << bit
-        path.write_bytes(changed)
+        _flip(folder / name, place, bit)
         try:
             wrong = _try(kind, name, place, folder, workspace, rng)
         finally:
-            path.write_bytes(raw)
+            _flip(folder / name, place, bit)
         if wrong is not None:
             return found(f"{wrong}\n{kind}: bit {bit} of byte {place} of {name}")
     return ok()
+
+
+def _flip(path: Path, place: int, bit: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(place)
+        byte = file.read(1)[0]
+        file.seek(place)
+        file.write(bytes([byte ^ 1 << bit]))
 
 
 @cache
