@@ -29,8 +29,8 @@ def release() -> None:
 
 @contextmanager
 def arrow_gives_back() -> Iterator[None]:
-    """Meanwhile Arrow, which has an allocator of its own that keeps tens of megabytes, takes memory
-    from the C library. It is as fast for tables. Other threads that use Arrow take part.
+    """Within the block, Arrow allocates from the C library. Its own allocator retains tens of
+    megabytes of freed memory, and is no faster for tables. The setting is for the whole process.
     """
     import pyarrow as pa
 

@@ -60,7 +60,7 @@ def build(
         if source.declared:
             check_declared(np.array(source.declared[-1:], np.uint64), asked_for)
         source = replace(source, declared=asked_for)
-    # String ids are collected in Arrow's tables, whose allocator keeps what was freed.
+    # String ids are collected in Arrow tables, and Arrow's allocator retains freed memory.
     budgeted = target is not None and source.id_kind == "string"
     for seed in range(1, _SEEDS + 1):
         try:

@@ -20,7 +20,7 @@ from penstock.store.packer import Packer
 from penstock.store.slotted import ADDRESSINGS, check_addressable, edge_bytes, place
 from penstock.types import I64, Direction
 
-#: Pages that are read and written come and go; larger arrays are given back at once.
+#: Freed memory to retain: enough for the arrays of a page; larger arrays are returned at once.
 _KEPT_BYTES = 8 << 20
 
 

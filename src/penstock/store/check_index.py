@@ -179,7 +179,7 @@ def string_problems(path: Path, num_vertices: int) -> list[str]:
     last: bytes | None = None
     count = 0
     try:
-        # What is mapped counts as this process's memory; what is read goes batch by batch.
+        # Mapped bytes count as memory of the process until the file is closed; batches are freed.
         with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
             if reader.schema != pa.schema([("id", pa.large_string())]):
                 return ["is not one column `id` of large strings"]
