@@ -41,6 +41,20 @@ def test_verify_reads_base_and_log(live, cli):
     assert str(live) in said.out
 
 
+def test_verify_tells_of_bytes_after_the_last_record(live, cli):
+    """Here the mark of a log that was closed is damaged; no batch is."""
+    log = next(live.glob("log.*"))
+    data = bytearray(log.read_bytes())
+    data[-3] ^= 4
+    log.write_bytes(data)
+    said = cli("verify", live)
+    assert said.code == 0
+    assert "64 bytes after it" in said.out
+    assert "no problems" in said.out
+    assert len(cli("verify", live, "--json").data["notes"]) == 1
+    assert cli("run", "bfs", live, "--source", 0, "--json").data["stats"]["edges_traversed"] == 11
+
+
 def test_run_plan_and_export(live, tmp_path, cli):
     said = cli("run", "bfs", live, "--source", 0, "--json")
     assert said.code == 0

@@ -212,7 +212,8 @@ def test_a_torn_tail_is_said_and_cut_off(path):
     _, recovery = read(path)
     assert str(recovery) == (
         f"{path}: 4 batches, up to record 4; 19 bytes after it, from byte "
-        f"{places[-1].end:,} on, were never acknowledged as synced and are dropped"
+        f"{places[-1].end:,} on, are no whole record and are dropped: no later record says that "
+        "they were synced"
     )
     Log.resume(recovery, TAG).abandon()
     assert path.stat().st_size == places[-1].end

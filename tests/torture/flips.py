@@ -1,7 +1,7 @@
 """Flipped bits in every file of small stores: verify finds each, and so does any run that reads it.
 
 Of catalogs, headers of pages, records and checkpoints, and index files every bit is flipped; of all
-other bytes one bit. After a flip, ``verify`` must find a problem. One of the runs that read a store
+other bytes one bit. After a flip, ``verify`` must tell of it. One of the runs that read a store
 (each algorithm in memory and streamed, export, single lists, live graphs, ...) must then raise an
 error or, if it does not use the damaged file or page, give the answer that it gives on the sound
 store. Whether a run uses a file or page is found out beforehand: it does if the run fails when all
@@ -142,7 +142,8 @@ def _try(
     """What is wrong about how a flip is dealt with."""
     from penstock.errors import PenstockError
 
-    if not _verify(folder, name):
+    problems, notes = _verify(folder, name)
+    if not problems and not notes:
         return f"verify finds nothing wrong with {_family(name)}"
     saved = name.split("/")[1] if name.startswith("checkpoints/") else None
     reader = saved or rng.choice(readers(kind))
@@ -152,21 +153,24 @@ def _try(
         return None
     if answer != _right(kind, reader, str(workspace)):
         return f"{reader}: a wrong answer from a damaged {_family(name)}"
-    if _uses(kind, reader, name, place // PAGE_BYTES, str(workspace)):
+    if problems and _uses(kind, reader, name, place // PAGE_BYTES, str(workspace)):
         return f"{reader}: no error although {_family(name)} is damaged"
     return None
 
 
-def _verify(folder: Path, name: str) -> list[str]:
-    """The problems that ``penstock verify`` finds in the graph or checkpoint that a file is of."""
+def _verify(folder: Path, name: str) -> tuple[list[str], list[str]]:
+    """The problems that ``penstock verify`` finds in the graph or checkpoint that a file is of, and
+    its notes: about bytes that no run uses.
+    """
     from penstock.errors import PenstockError
     from penstock.interfaces.checking import check_any
 
     try:
         target = (folder / name).parent if name.startswith("checkpoints/") else folder / "g"
-        return [str(each) for each in check_any(target, threads=1).problems]
+        report = check_any(target, threads=1)
+        return [str(each) for each in report.problems], list(report.notes)
     except PenstockError as error:
-        return [str(error)]
+        return [str(error)], []
 
 
 @cache

@@ -77,7 +77,7 @@ class Recovery:
         if self.dropped_bytes:
             return (
                 f"{said}; {self.dropped_bytes:,} bytes after it, from byte {self.end.end:,} on, "
-                "were never acknowledged as synced and are dropped"
+                "are no whole record and are dropped: no later record says that they were synced"
             )
         return f"{said}; " + ("closed properly" if self.closed else "not closed, nothing dropped")
 

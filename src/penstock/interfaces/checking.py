@@ -43,6 +43,7 @@ def _check_live(path: Path, threads: int, progress: Progress) -> CheckReport:
 
     report, size, rows = _EMPTY, 0, 0
     problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
     try:
         with LiveFolder.open(path, read_only=True) as folder:
             if folder.base_path is not None:
@@ -50,13 +51,15 @@ def _check_live(path: Path, threads: int, progress: Progress) -> CheckReport:
             reader = folder.read_log()
             rows = sum(len(record.arrays[1]) for record in reader if len(record.arrays) > 1)
             size = reader.recovery.end.end
+            if reader.recovery.dropped_bytes:  # no run uses them
+                notes = (str(reader.recovery),)
         if report.ok:
             DynamicGraph(path, read_only=True, threads=threads).close()
     except PenstockError as error:
         problems = (Problem(str(path), str(error)),)
     return replace(
         report, problems=problems + report.problems, bytes=report.bytes + size,
-        edges=report.edges + rows,
+        edges=report.edges + rows, notes=notes,
     )  # fmt: skip
 
 

@@ -71,6 +71,8 @@ class CheckReport:
     #: Edges looked at, in both directions.
     edges: int
     seconds: float
+    #: What is worth knowing and is no damage.
+    notes: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:

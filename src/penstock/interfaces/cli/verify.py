@@ -39,6 +39,7 @@ def command(
         "ok": report.ok,
         "num_problems": count,
         "problems": [{"where": str(p.where), "what": str(p.what)} for p in problems[:most]],
+        "notes": list(report.notes),
         "pages": report.pages,
         "bytes": report.bytes,
         "edges": report.edges,
@@ -47,6 +48,7 @@ def command(
     lines = [f"{p.where}: {p.what}" for p in problems[:most]]
     if count > len(lines):
         lines.append(f"... and {count - len(lines):,} more")
+    lines += report.notes
     verdict = "no problems" if report.ok else f"{count:,} problem{'s' * (count != 1)} found"
     lines.append(
         f"{graph}: {verdict}; checked {report.pages:,} pages ({format_bytes(report.bytes)}) "
