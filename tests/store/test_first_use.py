@@ -158,7 +158,7 @@ def test_lists_are_refused_if_and_only_if_something_is_wrong(lists, n, step, len
     header = PageHeader(2, SMALL, 0, 0, 0, 0, 0, len(lists), len(neighbours))
     ascending = all(b - a >= step for each in lists for a, b in pairwise(each)) or (step < 0)
     right = ascending and all(v < n for v in neighbours) and np.array_equal(told, degrees)
-    check = ListCheck(1, n, step, told)
+    check = ListCheck(bytearray(1), n, step, told)
     if right:
         check.check(0, header, offsets, neighbours, "page 0")
     else:

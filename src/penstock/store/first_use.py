@@ -114,12 +114,13 @@ def _find_problem(offsets, neighbours, degrees, num_vertices, step):  # type: ig
 
 class ListCheck:
     """Checks the lists of decoded pages of one direction, once each: a page that comes again has
-    its checksum, so it is the same. ``degrees`` is the index array, whose own checks have been
-    made; ``step`` as :func:`~penstock.store.check_pages.list_step` gives it.
+    its checksum, so it is the same. ``checked``: not 0 for pages that have been checked;
+    ``degrees``: the index array, whose own checks have been made; ``step`` as
+    :func:`~penstock.store.check_pages.list_step` gives it.
     """
 
-    def __init__(self, num_pages: int, num_vertices: int, step: int, degrees: U32) -> None:
-        self._checked = bytearray(num_pages)
+    def __init__(self, checked: bytearray, num_vertices: int, step: int, degrees: U32) -> None:
+        self._checked = checked
         self._num_vertices = num_vertices
         self._step = step
         self._degrees = degrees

@@ -144,7 +144,8 @@ class Graph(Outward):
         #: The same, as long as the graph has the same ids.
         self.kept_of_ids = self.kept
         self._page_tables: dict[Direction, Array] = {}
-        self._list_checks: dict[Direction, ListCheck] = {}
+        #: Pages whose lists have been checked, of each direction.
+        self._checked: dict[Direction, bytearray] = {}
 
     # What users see
 
@@ -264,16 +265,12 @@ class Graph(Outward):
         """
         if self.files is None:
             return None
-        stored = self.stored(direction)
-        if stored not in self._list_checks:
-            from penstock.store.check_pages import list_step
-            from penstock.store.first_use import ListCheck
+        from penstock.store.check_pages import list_step
+        from penstock.store.first_use import ListCheck
 
-            self._list_checks[stored] = ListCheck(
-                self._pages[stored].num_pages, self.num_vertices, list_step(self.catalog),
-                self.degrees(stored),
-            )  # fmt: skip
-        return self._list_checks[stored]
+        stored = self.stored(direction)
+        checked = self._checked.setdefault(stored, bytearray(self._pages[stored].num_pages))
+        return ListCheck(checked, self.num_vertices, list_step(self.catalog), self.degrees(stored))
 
     def layout(self, direction: Direction) -> Layout:
         """How the pages of a direction are spelled."""
