@@ -307,6 +307,17 @@ def test_verify(cli, graph):
     assert "no problems" in cli("verify", graph).out
 
 
+def test_verify_tells_of_an_index_that_runs_do_not_use(cli, graph):
+    cli("run", "scan", graph)
+    description = graph.with_name(graph.name + ".columns") / "columns.json"
+    text = description.read_text()
+    assert cli("verify", graph, "--json").data["notes"] == []
+    description.write_text(text.replace('"version": 1', '"version": 0'))
+    said = cli("verify", graph, "--json")
+    assert (said.code, len(said.data["notes"])) == (0, 1)
+    assert "runs do not use it" in said.data["notes"][0]
+
+
 def test_verify_finds_a_flipped_bit(cli, graph):
     file = graph / "stripe.0" / "out.pages"
     pages = bytearray(file.read_bytes())

@@ -81,7 +81,9 @@ def _with_columns(path: Path, report: CheckReport) -> CheckReport:
         return report
     try:
         columns = open_columns(folder, open_graph(path))
-        size = 0 if columns is None else columns.check()
+        if columns is None:
+            note = f"{folder}: is of another graph or version; runs do not use it, and replace it"
+            return replace(report, notes=(note,))
+        return replace(report, bytes=report.bytes + columns.check())
     except PenstockError as error:
         return replace(report, problems=(Problem(str(folder), str(error)),))
-    return replace(report, bytes=report.bytes + size)
