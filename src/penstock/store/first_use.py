@@ -113,8 +113,8 @@ def _find_problem(offsets, neighbours, degrees, num_vertices, step):  # type: ig
 
 
 class ListCheck:
-    """Checks the lists of decoded pages of one direction, once each: a page that comes again has
-    its checksum, so it is the same. ``checked``: not 0 for pages that have been checked;
+    """Checks the lists of decoded pages of one direction, once each: checksums show later damage,
+    and nobody may change a store that is open. ``checked``: not 0 for pages that have been checked;
     ``degrees``: the index array, whose own checks have been made; ``step`` as
     :func:`~penstock.store.check_pages.list_step` gives it.
     """

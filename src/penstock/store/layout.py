@@ -15,7 +15,8 @@ from penstock.errors import CorruptionError, FormatError
 from penstock.store.page import HEADER_BYTES, LARGE, SMALL, PageHeader
 from penstock.types import U8, U32, Adjacency, Array
 
-#: Vertices a small page may hold, and those it is given: they bound the memory of decoding a page.
+#: The most vertices of a small page that is read, and of one that is written: decoding one takes 4
+#: bytes a vertex and more, even if none of them has an edge.
 MAX_PAGE_VERTICES = 1 << 22
 PACKED_VERTICES = 1 << 20
 
