@@ -14,46 +14,44 @@ from llvmlite import ir
 from numba.core import types as nbtypes
 from numba.extending import intrinsic
 
+from penstock.kernel_cache import keep_by_digest
+
 Function = Callable[..., Any]
+
+
+def _compiled(function: Function, **options: Any) -> Function:
+    compiled: Function = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    keep_by_digest(compiled)
+    return compiled
 
 
 def kernel(function: Function) -> Function:
     """Compile a function over arrays; it runs without the interpreter lock, cached on disk."""
-    compiled: Function = numba.njit(nogil=True, cache=True, error_model="numpy")(function)
-    return compiled
+    return _compiled(function)
 
 
 def inlined(function: Function) -> Function:
-    """Compile a helper that kernels of the same file call (the cache cannot see other files)."""
-    compiled: Function = numba.njit(nogil=True, cache=True, error_model="numpy", inline="never")(
-        function
-    )
-    return compiled
+    """Compile a helper that kernels call."""
+    return _compiled(function, inline="never")
 
 
 # Numba counts references to arrays wherever they are passed on, with atomic operations: many small
 # functions would spend more time on that than on their work. These only borrow what they are given.
-_BORROWING: dict[str, Any] = {
-    "nogil": True, "cache": True, "error_model": "numpy", "_nrt": False,
-}  # fmt: skip
 
 
 def borrowing_kernel(function: Function) -> Function:
     """Compile a kernel that neither makes nor returns arrays."""
-    compiled: Function = numba.njit(**_BORROWING)(function)
-    return compiled
+    return _compiled(function, _nrt=False)
 
 
 def borrowing(function: Function) -> Function:
-    """Compile a helper of borrowing kernels of the same file that is called now and then."""
-    compiled: Function = numba.njit(**_BORROWING)(function)
-    return compiled
+    """Compile a helper of borrowing kernels that is called now and then."""
+    return _compiled(function, _nrt=False)
 
 
 def spliced(function: Function) -> Function:
-    """Compile a helper of borrowing kernels of the same file into each place that calls it."""
-    compiled: Function = numba.njit(forceinline=True, **_BORROWING)(function)
-    return compiled
+    """Compile a helper of borrowing kernels into each place that calls it."""
+    return _compiled(function, _nrt=False, forceinline=True)
 
 
 @intrinsic

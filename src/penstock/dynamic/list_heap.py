@@ -1,8 +1,4 @@
-"""Chunks of the pools that degree-aware lists are in; ``list_sizes`` says what they are.
-
-Kernels in other files are compiled with these functions in them, and Numba's cache does not see a
-change here: touch ``list_kernels.py`` after one.
-"""
+"""Chunks of the pools that degree-aware lists are in; ``list_sizes`` says what they are."""
 
 from __future__ import annotations
 

@@ -4,9 +4,6 @@ The index of a list is a Robin Hood table of places in the list, keyed by the ne
 place. A mark is 0, or the probe distance plus one, with the highest bit for a tombstone. A slot has
 a place in its low bits and some bits of the neighbour's hash above them (see :func:`_tag`), so that
 the list itself is seldom looked at in vain.
-
-Kernels in other files are compiled with these functions in them, and Numba's cache does not see a
-change here: touch ``list_kernels.py`` after one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Settling all rows of one source together, by one pass over its list.
 
-A small table has the targets that the rows name. Kernels in other files are compiled with these
-functions in them, and Numba's cache does not see changes here: touch ``list_kernels.py`` then.
+A small table has the targets that the rows name.
 """
 
 from __future__ import annotations

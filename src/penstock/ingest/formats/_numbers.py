@@ -3,8 +3,6 @@
 Few digits and a small exponent take one exact multiplication or division, the others the 128-bit
 product of Lemire, "Number parsing at a gigabyte per second", 2021. What even that leaves open is
 listed for the caller to settle.
-
-Numba's cache looks at the file of a kernel only: after a change here, touch ``_scan.py``.
 """
 
 from __future__ import annotations

@@ -1,0 +1,103 @@
+"""The cache of compiled kernels: keyed by everything that was compiled into a kernel.
+
+Numba compares a cached kernel with the file that the kernel is in. Functions and constants of other
+files that were compiled into it may have changed as well. So the key of a kernel has a digest of
+the code of all compiled functions that it can call, and of the constants that these use.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from functools import cache
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+from numba.core.caching import FunctionCache
+from numba.core.dispatcher import Dispatcher
+from numba.core.extending import _Intrinsic
+
+
+class KernelCache(FunctionCache):
+    """Numba's cache, with :func:`digest_of` in the key."""
+
+    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
+        key: tuple[Any, ...] = super()._index_key(sig, codegen)  # type: ignore[no-untyped-call]
+        return (*key, digest_of(self._py_func))
+
+
+def keep_by_digest(dispatcher: Any) -> None:
+    """Give what Numba compiled such a cache, unless compiling is disabled."""
+    if isinstance(dispatcher, Dispatcher):
+        dispatcher.__dict__["_cache"] = KernelCache(dispatcher.py_func)  # type: ignore[no-untyped-call]
+
+
+@cache
+def digest_of(function: Callable[..., Any]) -> str:
+    """A digest of a function's code, of all compiled functions that it can call, and of the
+    constants that they use; the same in every process.
+    """
+    found = hashlib.sha256()
+    pending, known = [function], {id(function)}
+    while pending:
+        current = pending.pop()
+        for each in _parts(current.__code__):
+            found.update(each)
+        for name, value in _values(current):
+            called = _function_of(value)
+            if called is None:
+                found.update(f"{name} {_spelled(value)};".encode())
+            elif id(called) not in known:
+                known.add(id(called))
+                pending.append(called)
+    return found.hexdigest()
+
+
+def _parts(code: CodeType) -> Iterator[bytes]:
+    """What a code object does, without where it stands."""
+    yield code.co_code
+    yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)).encode()
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _parts(constant)
+        else:
+            yield repr(constant).encode()
+
+
+def _values(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
+    """The names that a function uses from outside, and what they are, in a fixed order."""
+    code, cells = function.__code__, getattr(function, "__closure__", None) or ()
+    for name, cell in zip(code.co_freevars, cells, strict=True):
+        yield name, cell.cell_contents
+    names = _names(code)
+    for name in names:
+        value = function.__globals__.get(name)
+        if isinstance(value, ModuleType):
+            # Numba resolves attributes of modules when it compiles.
+            inside = ((each, getattr(value, each, None)) for each in names)
+            yield from ((f"{name}.{each}", part) for each, part in inside if part is not None)
+        elif value is not None:
+            yield name, value
+
+
+def _names(code: CodeType) -> list[str]:
+    nested = (each for each in code.co_consts if isinstance(each, CodeType))
+    return sorted({*code.co_names, *(name for each in nested for name in _names(each))})
+
+
+def _function_of(value: object) -> FunctionType | None:
+    """The Python function that a value was compiled from, if it was."""
+    if isinstance(value, Dispatcher):
+        return value.py_func  # type: ignore[no-any-return]
+    if isinstance(value, _Intrinsic):
+        return value._defn  # type: ignore[no-any-return]
+    return None
+
+
+def _spelled(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
+    if isinstance(value, int | float | str | bytes | np.generic | tuple):
+        return f"{type(value).__name__} {value!r}"
+    return type(value).__qualname__

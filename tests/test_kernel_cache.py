@@ -1,0 +1,84 @@
+"""A cached kernel is compiled again if anything changes that was compiled into it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from penstock.kernel_cache import digest_of
+
+HELPERS = """
+import numpy as np
+from penstock.jit import inlined
+
+STEP = 3
+TABLE = np.array([1, 2])
+
+@inlined
+def next_of(x):
+    return x + STEP
+"""
+KERNELS = """
+import helpers
+from helpers import TABLE, next_of
+from penstock.jit import kernel
+
+@kernel
+def walk(x):
+    return next_of(x) + TABLE[1] + helpers.STEP
+"""
+RUN = "from kernels import walk; print(walk(10), sum(walk.stats.cache_hits.values()))"
+
+
+def run(folder: Path) -> list[int]:
+    """What the kernel returns, and how often it was found in the cache."""
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", RUN], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return [int(word) for word in done.stdout.split()]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "helpers.py").write_text(HELPERS)
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    assert run(tmp_path) == [18, 0]
+    assert run(tmp_path) == [18, 1]
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [("STEP = 3", "STEP = 5", 22), ("[1, 2]", "[1, 7]", 23), ("return x +", "return x -", 12)],
+)
+def test_what_other_files_change_is_seen(folder, before, after, found):
+    (folder / "helpers.py").write_text(HELPERS.replace(before, after))
+    assert run(folder) == [found, 0]
+    assert run(folder) == [found, 1]
+
+
+def test_what_was_not_compiled_in_changes_nothing(folder):
+    (folder / "helpers.py").write_text("OTHER = 1\n" + HELPERS + "\n# A comment.\n")
+    assert run(folder) == [18, 1]
+
+
+def test_a_digest_is_the_same_in_every_process():
+    code = (
+        "from penstock.kernel_cache import digest_of\n"
+        "from penstock.dynamic import list_kernels as k\n"
+        "print(*(digest_of(v.py_func) for v in vars(k).values() if hasattr(v, 'py_func')))"
+    )
+    runs = set()
+    for seed in ("1", "2"):
+        env = os.environ | {"PYTHONHASHSEED": seed}
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
+        )
+        runs.add(done.stdout)
+    assert len(runs) == 1
+    assert len(runs.pop().split()) > 5
+    assert digest_of(run) == digest_of(run)
