@@ -7,12 +7,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from penstock import drawing
-from penstock.engine.plot_timeline import merged
-from penstock.engine.trace import read_trace
+from penstock.drawing import style as drawing
+from penstock.drawing.timeline import merged
 from penstock.errors import InputError, InputNotFoundError, OptionError
 from penstock.interfaces import pictures
 from penstock.interfaces.bench.gstream import SUITE
+from penstock.trace import read_trace
 
 BOTH = ("BFS", "PageRank")
 ROWS = {

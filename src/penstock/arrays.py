@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import DTypeLike
 
 from penstock.types import Array
 
+#: Rows of a table that are worked on at a time: a row group of Parquet.
+PART_ROWS = 1 << 19
 #: Bytes of a large page of memory, as most systems have them.
 LARGE_PAGE = 2 << 20
 
@@ -37,3 +41,8 @@ def fresh(length: int, dtype: DTypeLike) -> Array:
     room: Array = np.empty(size + LARGE_PAGE, np.uint8)
     begin = -room.ctypes.data % LARGE_PAGE
     return room[begin : begin + size].view(kind)
+
+
+def parts(length: int, rows: int = PART_ROWS) -> Iterator[tuple[int, int]]:
+    """Cut rows into parts: begin and end of each."""
+    return ((begin, min(begin + rows, length)) for begin in range(0, length, rows))

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 import penstock as ps
-from penstock.engine.plot_data import KINDS
+from penstock.drawing.result_data import KINDS
 from penstock.interfaces.cli import plot
 from penstock.interfaces.saved import read_result
 

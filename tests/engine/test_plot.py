@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from penstock.drawing.groups import group_sizes
+from penstock.drawing.timeline import PARTS, lanes_of
 from penstock.engine import plot_data, result_columns
-from penstock.engine.groups import group_sizes
-from penstock.engine.plot_timeline import PARTS, lanes_of
 from penstock.engine.result import Result
-from penstock.engine.trace import Span
 from penstock.errors import InputNotFoundError, OptionError
+from penstock.trace import Span
 
 matplotlib = pytest.importorskip("matplotlib")
 

@@ -31,10 +31,11 @@ from penstock.algorithms._scan_check import verify
 from penstock.algorithms._scan_edges import WANTED, open_edges, usual_cost_of_edges
 from penstock.algorithms._scan_kernels import OUTLIER
 from penstock.algorithms._triangles import open_with_room
+from penstock.arrays import parts
 from penstock.engine.algorithm import Cost, Task, algorithm
 from penstock.engine.edge_columns import home_of
 from penstock.engine.result import Result
-from penstock.engine.result_columns import ids_of, parts
+from penstock.engine.result_columns import ids_of
 from penstock.errors import OptionError
 from penstock.store.graph import Graph
 from penstock.types import I64, NO_VERTEX, U32, VID

@@ -19,13 +19,13 @@ from penstock.engine.options import OPTION_NAMES, RunOptions
 from penstock.engine.parameters import checked_numbers
 from penstock.engine.programs import Settings
 from penstock.engine.result import Result
-from penstock.engine.trace import write_trace
 from penstock.engine.vertices import in_id_order, vid_of, vids_of
 from penstock.errors import OptionError
 from penstock.metrics import clock
 from penstock.program import Program
 from penstock.store.graph import Graph
 from penstock.store.source import Changing, holding_still, reading
+from penstock.trace import write_trace
 from penstock.types import U32, Array, Direction
 
 #: What an algorithm's parameter is, for the command line: the id of a vertex; ids of vertices, or

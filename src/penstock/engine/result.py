@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from penstock.arrays import PART_ROWS, parts
 from penstock.engine.result_columns import (
-    PART_ROWS,
     ArrayIds,
     Column,
     Ids,
     Namer,
     arrow_type,
     ids_of,
-    parts,
     ranks_of_ids,
 )
 from penstock.errors import (
@@ -323,7 +322,7 @@ class Result:
         something to show of. Drawn into ``ax``, or a new figure; written to ``path`` (.png, .svg,
         .pdf) if given. Needs Matplotlib: ``pip install 'penstock[plot]'``.
         """
-        from penstock.engine.plot import plot
+        from penstock.drawing.results import plot
 
         return plot(self, kind, ax, path)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,16 +23,8 @@ from penstock.types import NO_VERTEX, U32, Array
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: How many rows are worked on at a time: a row group of Parquet.
-PART_ROWS = 1 << 19
-
 _INT64 = np.dtype(np.int64)
 _OBJECT = np.dtype(object)
-
-
-def parts(length: int, rows: int = PART_ROWS) -> Iterator[tuple[int, int]]:
-    """Cut rows into parts: begin and end of each."""
-    return ((begin, min(begin + rows, length)) for begin in range(0, length, rows))
 
 
 class Ids(Protocol):

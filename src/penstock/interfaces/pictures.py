@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from penstock.config import format_bytes
-from penstock.drawing import (
+from penstock.drawing.style import (
     BLUE,
     GREEN,
     GREY,
@@ -25,8 +25,8 @@ from penstock.drawing import (
     plain_ticks,
     rows_of,
 )
-from penstock.engine.plot_timeline import add_part_names, draw_lanes
-from penstock.engine.trace import read_trace
+from penstock.drawing.timeline import add_part_names, draw_lanes
+from penstock.trace import read_trace
 
 ALGORITHMS = {"BFS": BLUE, "PageRank": ORANGE}
 POLICIES = {"keep": GREEN, "lru": BLUE, "mru": ORANGE, "lfu": PURPLE}

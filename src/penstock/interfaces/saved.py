@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock.engine.groups import GROUPS
+from penstock.drawing.groups import GROUPS
 from penstock.engine.result import Result
 from penstock.errors import InputError, InputNotFoundError
 from penstock.types import Array

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.drawing import (
+from penstock.drawing.style import (
     BLUE,
     GREEN,
     GREY,

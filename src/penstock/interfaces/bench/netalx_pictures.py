@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.config import format_bytes
-from penstock.drawing import (
+from penstock.drawing.style import (
     BLUE,
     GREEN,
     GREY,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from penstock.drawing import check_drawing
+from penstock.drawing.style import check_drawing
 from penstock.errors import AccessError, OptionError
 from penstock.files import check_target, unfinished
 from penstock.version import __version__

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.engine.groups import group_sizes
+from penstock.drawing.groups import group_sizes
 from penstock.engine.result import Result
 from penstock.interfaces.cli._output import bar, table
 from penstock.types import Array

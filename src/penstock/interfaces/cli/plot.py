@@ -51,8 +51,8 @@ def command(
 ) -> None:
     """Draw a graph's degrees or components, or what a run found and how it went."""
     from penstock.config import format_bytes
-    from penstock.drawing import check_drawing, drawn_alike, save_figure
-    from penstock.engine.plot_data import chosen_kind
+    from penstock.drawing.result_data import chosen_kind
+    from penstock.drawing.style import check_drawing, drawn_alike, save_figure
     from penstock.files import check_target
     from penstock.interfaces.cli._bars import watching
     from penstock.interfaces.cli._output import show
@@ -91,8 +91,8 @@ def _kind_of_graph(source: Path, kind: str | None) -> str:
 def plot_graph(graph: Graph, kind: str, options: dict[str, Any]) -> Axes:
     """Run what it takes, and draw it."""
     from penstock.algorithms import find
-    from penstock.drawing import BLUE, ORANGE, add_legend
-    from penstock.engine.plot import number_of, set_titles
+    from penstock.drawing.results import number_of, set_titles
+    from penstock.drawing.style import BLUE, ORANGE, add_legend
 
     if kind == "components":
         return find("connected_components")(graph, **options).plot(kind)

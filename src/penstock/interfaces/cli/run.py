@@ -184,7 +184,7 @@ def picture_of(trace: Path | None) -> Path | None:
     """The picture to draw the timeline into, if it is to be drawn; raises if it cannot be."""
     if trace is None:
         return None
-    from penstock.drawing import SUFFIXES, check_drawing
+    from penstock.drawing.style import SUFFIXES, check_drawing
 
     if trace.suffix.lower() not in SUFFIXES:
         return None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from penstock.drawing import GREEN, ORANGE, SKY, add_legend
-from penstock.engine.trace import Span
+from penstock.drawing.style import GREEN, ORANGE, SKY, add_legend
+from penstock.trace import Span
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from penstock.engine.groups import GROUPS, group_sizes
-from penstock.engine.result_columns import parts
+from penstock.arrays import parts
+from penstock.drawing.groups import GROUPS, Drawable, group_sizes
 from penstock.errors import OptionError
 from penstock.types import Array
-
-if TYPE_CHECKING:
-    from penstock.engine.result import Result
 
 #: In the order in which one is chosen if none is asked for.
 KINDS = ("degrees", "components", "convergence", "active", "values", "timeline")
@@ -34,7 +31,7 @@ _LARGEST = 1e290
 # Which pictures there are
 
 
-def kinds_of(result: Result) -> list[str]:
+def kinds_of(result: Drawable) -> list[str]:
     """The kinds of pictures that a result has something for."""
     is_counted = _is_degree_table(result)
     is_measured = not is_counted and result.name not in GROUPS and result.name not in _ENDS
@@ -49,7 +46,7 @@ def kinds_of(result: Result) -> list[str]:
     return [kind for kind in KINDS if has[kind]]
 
 
-def chosen_kind(result: Result, kind: str | None) -> str:
+def chosen_kind(result: Drawable, kind: str | None) -> str:
     """The kind that is asked for, or else the first that there is; ``active`` is chosen only if it
     changes or nothing else is there.
     """
@@ -71,17 +68,17 @@ def chosen_kind(result: Result, kind: str | None) -> str:
     return kind
 
 
-def _hint(result: Result, kind: str | None = None) -> str:
+def _hint(result: Drawable, kind: str | None = None) -> str:
     if kind == "timeline":
         return "; run with trace=FILE (--trace) to have one"
     return "" if len(result) else " (the values of a run are in the file of --out)"
 
 
-def _is_degree_table(result: Result) -> bool:
+def _is_degree_table(result: Drawable) -> bool:
     return result.name == "vertices" and hasattr(result, "degree")
 
 
-def _has_numbers(result: Result) -> bool:
+def _has_numbers(result: Drawable) -> bool:
     return len(result) > 0 and result.values.dtype.kind in "iuf"
 
 
@@ -92,14 +89,14 @@ def _changes(values: Array) -> bool:
 # Degrees and components
 
 
-def degree_counts(result: Result) -> tuple[Array, Array]:
+def degree_counts(result: Drawable) -> tuple[Array, Array]:
     """The degrees that occur, ascending, and how many vertices have each."""
     if _is_degree_table(result):
         return result.ids, result.values
     return _counted(result.values)
 
 
-def size_counts(result: Result) -> tuple[Array, Array]:
+def size_counts(result: Drawable) -> tuple[Array, Array]:
     """The sizes of groups that occur, ascending, and how many groups have each."""
     return _counted(group_sizes(result)[1])
 
@@ -133,7 +130,7 @@ class Convergence:
     enough: float | None
 
 
-def convergence(result: Result) -> Convergence:
+def convergence(result: Drawable) -> Convergence:
     """From the per-iteration table; zeros, which have no place on a logarithmic axis, are left
     out.
     """
@@ -144,7 +141,7 @@ def convergence(result: Result) -> Convergence:
     return Convergence(steps, left, name, result.stats.get("enough") or None)
 
 
-def _residual(result: Result) -> str | None:
+def _residual(result: Drawable) -> str | None:
     rows = result.iterations
     return next((name for name in RESIDUALS if any(_is_left(row, name) for row in rows)), None)
 
@@ -169,7 +166,7 @@ class Activity:
     some_together: bool
 
 
-def activity(result: Result) -> Activity:
+def activity(result: Drawable) -> Activity:
     """From the per-iteration table: the share of edges that active vertices have if it says so,
     else of vertices that are active.
     """
@@ -259,7 +256,7 @@ class _Range:
         )
 
 
-def value_histogram(result: Result) -> Histogram:
+def value_histogram(result: Drawable) -> Histogram:
     """The distribution of the values: bins as wide as each other, or, if they are heavy-tailed, as
     wide as each other on a logarithmic axis. Whole numbers: bins of whole numbers.
     """

@@ -1,4 +1,4 @@
-"""Pictures of results, with Matplotlib (the extra ``penstock[plot]``), which is imported then."""
+"""Pictures of results."""
 
 from __future__ import annotations
 
@@ -8,18 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from penstock.drawing import (
-    GREY,
-    INK,
-    check_drawing,
-    drawn_alike,
-    new_figure,
-    number_ticks,
-    save_figure,
-    short_number,
-)
-from penstock.engine.groups import GROUPS
-from penstock.engine.plot_data import (
+from penstock.drawing.groups import GROUPS, Drawable
+from penstock.drawing.result_data import (
     RESIDUALS,
     activity,
     at_least,
@@ -29,13 +19,21 @@ from penstock.engine.plot_data import (
     size_counts,
     value_histogram,
 )
-from penstock.engine.plot_timeline import add_part_names, draw_lanes
-from penstock.engine.trace import read_trace
+from penstock.drawing.style import (
+    GREY,
+    INK,
+    check_drawing,
+    drawn_alike,
+    new_figure,
+    number_ticks,
+    save_figure,
+    short_number,
+)
+from penstock.drawing.timeline import add_part_names, draw_lanes
+from penstock.trace import read_trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from penstock.engine.result import Result
 
 #: Inches.
 _WIDTH, _HEIGHT = 6.4, 3.9
@@ -47,7 +45,7 @@ _VECTORS = 5000
 
 
 def plot(
-    result: Result,
+    result: Drawable,
     kind: str | None = None,
     ax: Axes | None = None,
     path: str | os.PathLike[str] | None = None,
@@ -64,7 +62,7 @@ def plot(
     return axes
 
 
-def set_titles(axes: Axes, result: Result, what: str, note: str = "") -> None:
+def set_titles(axes: Axes, result: Drawable, what: str, note: str = "") -> None:
     """What it is, of which graph or file; and below it a fact or two."""
     source = result.stats.get("graph")
     title = f"{what}, {Path(source).name}" if source else what
@@ -82,7 +80,7 @@ def number_of(count: int, one: str, several: str) -> str:
     return f"{count:,} {one if count == 1 else several}"
 
 
-def _name(result: Result) -> str:
+def _name(result: Drawable) -> str:
     return str(result.stats.get("algorithm", result.name))
 
 
@@ -94,7 +92,7 @@ def _make_log(axes: Axes, *which: Literal["x", "y"]) -> None:
         number_ticks(getattr(axes, f"{each}axis"))
 
 
-def draw_degrees(axes: Axes, result: Result) -> None:
+def draw_degrees(axes: Axes, result: Drawable) -> None:
     """Points for the degrees, and a line for at least so many."""
     degrees, counts = degree_counts(result)
     there = degrees > 0
@@ -113,7 +111,7 @@ def draw_degrees(axes: Axes, result: Result) -> None:
     set_titles(axes, result, "Degree distribution", note)
 
 
-def draw_components(axes: Axes, result: Result) -> None:
+def draw_components(axes: Axes, result: Drawable) -> None:
     """A point for each size that occurs."""
     one, several = GROUPS[result.name]
     sizes, counts = size_counts(result)
@@ -131,7 +129,7 @@ def draw_components(axes: Axes, result: Result) -> None:
     set_titles(axes, result, f"Sizes of {several}", note)
 
 
-def draw_convergence(axes: Axes, result: Result) -> None:
+def draw_convergence(axes: Axes, result: Drawable) -> None:
     """A line, and where the run would end."""
     found = convergence(result)
     style = "o-" if len(found.iterations) <= _MARKED else "-"
@@ -151,7 +149,7 @@ def draw_convergence(axes: Axes, result: Result) -> None:
     set_titles(axes, result, f"Convergence of {_name(result)}", note)
 
 
-def draw_activity(axes: Axes, result: Result) -> None:
+def draw_activity(axes: Axes, result: Drawable) -> None:
     """Bars for the iterations, or an area if they are many."""
     found = activity(result)
     heights = 100 * found.shares if found.is_share else found.shares
@@ -171,7 +169,7 @@ def draw_activity(axes: Axes, result: Result) -> None:
     set_titles(axes, result, f"Active {found.unit} in {_name(result)}", note)
 
 
-def draw_values(axes: Axes, result: Result) -> None:
+def draw_values(axes: Axes, result: Drawable) -> None:
     """Bars; on logarithmic axes if the values are heavy-tailed."""
     found = value_histogram(result)
     one, several = ("edge", "edges") if hasattr(result, "src") else ("vertex", "vertices")
@@ -193,7 +191,7 @@ def draw_values(axes: Axes, result: Result) -> None:
     set_titles(axes, result, f"Distribution of {result.name.replace('_', ' ')}", note)
 
 
-def draw_timeline(axes: Axes, result: Result) -> None:
+def draw_timeline(axes: Axes, result: Drawable) -> None:
     """Lanes of streams, from the trace file of the run."""
     draw_lanes(axes, read_trace(result.stats["trace"]))
     add_part_names(axes)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from penstock.types import Array
-
-if TYPE_CHECKING:
-    from penstock.engine.result import Result
 
 #: What one group is called, and several, by the name of the values.
 GROUPS = {
@@ -22,7 +20,35 @@ GROUPS = {
 _BORDER = 1
 
 
-def group_sizes(result: Result) -> tuple[Array, Array]:
+class Drawable(Protocol):
+    """What pictures need to know of a result. Further columns are attributes."""
+
+    @property
+    def name(self) -> str:
+        """What the values are called."""
+
+    @property
+    def ids(self) -> Array:
+        """What each row is about."""
+
+    @property
+    def values(self) -> Array:
+        """A value for each row."""
+
+    @property
+    def stats(self) -> Mapping[str, Any]:
+        """Facts about the run."""
+
+    @property
+    def iterations(self) -> Sequence[dict[str, Any]]:
+        """A row for each iteration."""
+
+    def __len__(self) -> int: ...
+
+    def __getattr__(self, name: str) -> Any: ...
+
+
+def group_sizes(result: Drawable) -> tuple[Array, Array]:
     """The label of each group, ascending, and how many vertices it has."""
     labels = result.values
     if result.name == "cluster" and hasattr(result, "role"):
