@@ -12,8 +12,9 @@ import time
 import pytest
 
 import penstock as ps
-from penstock.dynamic.turns import InLogOrder, uninterrupted
+from penstock.dynamic.turns import InLogOrder
 from penstock.errors import PenstockError
+from penstock.process import defer_sigint
 
 
 def test_work_is_done_in_the_order_of_the_numbers():
@@ -87,7 +88,7 @@ def test_alone_waits_for_those_under_way_and_holds_back_others():
 
 def test_errors_come_through():
     with pytest.raises(ZeroDivisionError):
-        uninterrupted(lambda: 1 // 0)
+        defer_sigint(lambda: 1 // 0)
 
 
 def test_a_batch_is_whole_after_ctrl_c(tmp_path):

@@ -18,7 +18,7 @@ from penstock.ingest import generate
 from penstock.ingest.build import build
 from penstock.ingest.options import BuildOptions
 from penstock.ingest.plan import plan_read
-from penstock.memory import release
+from penstock.process import return_freed_memory
 from penstock.protocols import Source
 from penstock.types import U64, EdgeChunk, Names
 
@@ -78,7 +78,7 @@ def measure(kind: str, scale: int, memory: int, place: Path) -> int:
         memory=memory, threads=2, duplicates="keep", page_bytes=1 << 20, layout=layout
     )
     build(make_source(kind, 8, memory), place / "tiny", options)
-    release()
+    return_freed_memory()
     Path("/proc/self/clear_refs").write_text("5")
     base = peak()
     build(make_source(kind, scale, memory), place / "large", options)

@@ -7,9 +7,9 @@ import gc
 import networkx as nx
 import pytest
 
-from penstock.interfaces.nx.collector import collector_paused
 from penstock.interfaces.nx.listed import ListedGraph
 from penstock.interfaces.nx.paths_unweighted import predecessor, single_source_shortest_path
+from penstock.process import garbage_collection_disabled
 
 
 @pytest.fixture(params=[True, False], ids=["on", "off"])
@@ -21,7 +21,7 @@ def running(request):
 
 
 def test_it_goes_on_as_before(running):
-    with collector_paused(), collector_paused():
+    with garbage_collection_disabled(), garbage_collection_disabled():
         assert not gc.isenabled()
     assert gc.isenabled() == running
     listed = ListedGraph(nx.path_graph(3))

@@ -9,7 +9,7 @@ from penstock.algorithms._direction import Frontier, Mode, Thresholds
 from penstock.algorithms._level_bits import vertices_of
 from penstock.engine.engine import Engine
 from penstock.engine.topology import FOUND_BYTES
-from penstock.memory import keep_freed
+from penstock.process import retain_freed_memory
 from penstock.store.graph import Graph
 from penstock.stream.block import Block
 from penstock.stream.resident import ResidentLists
@@ -67,7 +67,7 @@ class Search:
         self.first_will_do = graph.catalog.neighbour_order in ("id", "none")
         if self.resident:
             # A search takes little longer than getting new memory for its arrays each time.
-            keep_freed(min(KEPT_BYTES, engine.options.memory // 16))
+            retain_freed_memory(min(KEPT_BYTES, engine.options.memory // 16))
         self.levels: I32 = engine.array("levels", np.int32, -1)
         self.parents: U32 = engine.array("parents", VID, NO_VERTEX)
         self.visited = self._bits("visited")

@@ -22,9 +22,10 @@ from penstock.dynamic.maintained.protocol import Maintained
 from penstock.dynamic.schema import make_schema
 from penstock.dynamic.state import Effect, State
 from penstock.dynamic.storage import Storage
-from penstock.dynamic.turns import InLogOrder, uninterrupted
+from penstock.dynamic.turns import InLogOrder
 from penstock.dynamic.view import LiveView, snapshot
 from penstock.errors import OptionError, PenstockError
+from penstock.process import defer_sigint
 from penstock.progress import Progress
 from penstock.store.graph import Graph
 from penstock.store.outward import Outward
@@ -194,7 +195,7 @@ class DynamicGraph(Looking, Outward):
                 return self._effect(batch)
 
         self._check_not_reading()
-        found = uninterrupted(lambda: self._in_order.run(log, work))
+        found = defer_sigint(lambda: self._in_order.run(log, work))
         if self._storage.is_full():
             self._merge_if_full()
         return found
@@ -261,7 +262,7 @@ class DynamicGraph(Looking, Outward):
                     self._effect(batch)
                 return len(batch)
 
-        return uninterrupted(work)
+        return defer_sigint(work)
 
     # Looking
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import FrameType
 from typing import TypeVar
 
 R = TypeVar("R")
@@ -17,21 +15,6 @@ R = TypeVar("R")
 class _Place:
     #: The batch's number in the log, when it is known.
     number: int | None = None
-
-
-def uninterrupted(work: Callable[[], R]) -> R:
-    """Do something that Ctrl-C must not leave half done: it takes effect when the work is over."""
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        return work()
-    came: list[tuple[int, FrameType | None]] = []
-    signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
-    try:
-        return work()
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if came:
-            before(*came[0])
 
 
 class InLogOrder:

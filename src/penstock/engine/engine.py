@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from penstock.arrays import distinct
-from penstock.engine.interrupt import Deferred
 from penstock.engine.options import RunOptions
 from penstock.engine.plan import Needs, Plan, make_plan
 from penstock.engine.topology import Topology, list_bytes, stand_apart, tier_needs
 from penstock.metrics import Metrics, clock
 from penstock.parallel import Workers
+from penstock.process import DeferredSignals
 from penstock.progress import Silent
 from penstock.store.graph import Graph
 from penstock.stream.arena import DEEP_STREAMS
@@ -89,7 +89,7 @@ class Engine:
             graph, options, self.plan, self.directions, self.columns, self.workers, self.metrics,
             self.budget,
         )  # fmt: skip
-        self.deferred = Deferred(active=options.checkpoint is not None)
+        self.deferred = DeferredSignals(active=options.checkpoint is not None)
         #: What a run has to say about its result, for the result's stats.
         self.facts: dict[str, Any] = {}
         self._within_step = False

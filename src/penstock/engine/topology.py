@@ -11,9 +11,9 @@ import numpy as np
 from penstock.engine.options import RunOptions
 from penstock.engine.plan import Lists as ListBytes
 from penstock.engine.plan import Plan, TierNeeds
-from penstock.memory import keep_freed
 from penstock.metrics import Metrics, clock
 from penstock.parallel import Workers
+from penstock.process import retain_freed_memory
 from penstock.store.graph import Graph
 from penstock.store.source import InPlace
 from penstock.stream.arena import Arena, buffer_bytes
@@ -122,7 +122,7 @@ class Topology:
         sizes = list_bytes(self.graph, stored, self.columns)
         self.budget.take(workers.count * sizes.stream_bytes, "page buffers")
         self.budget.take(share * sizes.page_bytes, "page cache")
-        keep_freed(8 << 20)
+        retain_freed_memory(8 << 20)
         cache = PageCache(share, POLICIES[self.options.cache])
         opened = StreamedLists(self.graph, stored, self.columns, workers, self.metrics, cache)
         self._streamed.append(opened)
@@ -182,7 +182,7 @@ class Topology:
             bands = len(self.graph.catalog.page_spec().bands)
             self._arena = kept.pop(self._arena_key, None) or Arena(self.options.memory, bands)
             self.budget.take(self._arena.nbytes, "list buffers")
-        keep_freed(8 << 20)
+        retain_freed_memory(8 << 20)
         sizes = list_bytes(self.graph, stored, ())
         self.budget.take(self.workers.count * sizes.stream_bytes, "page buffers")
         loaded = key in kept

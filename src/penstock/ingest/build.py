@@ -27,7 +27,7 @@ from penstock.ingest.plan import DiskPlan, SortPlan, plan_disk, plan_sort
 from penstock.ingest.repack import repack
 from penstock.ingest.rows import UNLIMITED, ReadResult, SourceRows, check_columns, read_rows
 from penstock.ingest.sorting import SortSpec, widest
-from penstock.memory import arrow_gives_back, release
+from penstock.process import arrow_from_system, return_freed_memory
 from penstock.progress import Progress, Silent
 from penstock.protocols import Source
 from penstock.store.banded import choose_bands
@@ -64,7 +64,7 @@ def build(
     budgeted = target is not None and source.id_kind == "string"
     for seed in range(1, _SEEDS + 1):
         try:
-            with arrow_gives_back() if budgeted else nullcontext():
+            with arrow_from_system() if budgeted else nullcontext():
                 return _build_in(source, target, options, progress, seed)
         except HashCollisionError:
             if seed == _SEEDS:
@@ -169,7 +169,7 @@ class _Build:
     def _settle(self) -> None:
         """Between stages: give memory back, if a budget counts it (it takes a moment)."""
         if self.scratch is not None:
-            release()
+            return_freed_memory()
 
     def _read(self) -> ReadResult:
         source = self.source

@@ -24,8 +24,8 @@ from penstock.ingest.plan import enough
 from penstock.ingest.rows import UNLIMITED, ReadResult, Rows, SpoolRows, extra_ids
 from penstock.ingest.spill import Spill
 from penstock.ingest.spool import IntChunk
-from penstock.memory import release
 from penstock.parallel import ordered_map
+from penstock.process import return_freed_memory
 from penstock.progress import Progress
 from penstock.store.catalog import IdSpec
 from penstock.store.folder import GraphFolder
@@ -168,7 +168,7 @@ def _string_ids(
         target.save("ids.arrow", table["id"].to_numpy())  # type: ignore[index]
     read.names = None  # its memory is needed
     if scratch is not None:
-        release()
+        return_freed_memory()
     _check_count(len(keys))
     spool = rank_rows(
         read.rows.spool, hashed_parts(keys), len(keys), read.spooled,

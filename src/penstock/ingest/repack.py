@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock.errors import AddressingError
 from penstock.ingest.options import BuildOptions, choose_page_bytes
-from penstock.memory import keep_freed
+from penstock.process import retain_freed_memory
 from penstock.progress import Progress
 from penstock.store.catalog import Catalog
 from penstock.store.folder import GraphFolder
@@ -29,7 +29,7 @@ def repack(
 ) -> Catalog:
     """Write a graph's pages as slotted pages; returns the catalog to commit."""
     catalog = graph.catalog
-    keep_freed(_KEPT_BYTES)
+    retain_freed_memory(_KEPT_BYTES)
     _copy_index(graph, target)
     spec, firsts = choose_addressing(graph, options)
     directions = {}

@@ -20,8 +20,8 @@ import numpy as np
 
 from penstock.config import thread_count
 from penstock.errors import FormatError, PenstockError
-from penstock.memory import keep_freed
 from penstock.parallel import ordered_map
+from penstock.process import retain_freed_memory
 from penstock.progress import Progress, Silent
 from penstock.store.catalog import FILE_NAME, Catalog, DirectionStats, FileRecord, read_catalog
 from penstock.store.check_index import (
@@ -85,7 +85,7 @@ def check_graph(
 ) -> CheckReport:
     """Check every byte of a graph directory; returns what is wrong rather than raising it."""
     started = time.perf_counter()
-    keep_freed(_KEPT_BYTES)
+    retain_freed_memory(_KEPT_BYTES)
     check = _Check(Path(path), thread_count(threads), progress or Silent())
     check.run()
     if check.unlisted:

@@ -41,8 +41,8 @@ from penstock.interfaces.bench.graph500_edges import (
 )
 from penstock.interfaces.bench.graph500_report import official
 from penstock.interfaces.bench.power import Meter
-from penstock.memory import release
 from penstock.metrics import clock
+from penstock.process import return_freed_memory
 from penstock.progress import Progress, Silent
 from penstock.store.graph import Graph, open_graph
 from penstock.version import __version__
@@ -227,12 +227,12 @@ class _Benchmark:
             ),
         }
         del graph
-        release()
+        return_freed_memory()
         roots = self._choose_roots(edges)
         searches, loads = {}, {}
         for name in settings.kernels:
             searches[name], loads[name] = self._search(name, edges, roots)
-            release()
+            return_freed_memory()
         data: dict[str, Any] = {
             "suite": NAME,
             "version": __version__,

@@ -17,7 +17,7 @@ import typer
 from penstock.interfaces.cli._failures import exit_code, report
 from penstock.interfaces.cli._lazy import LazyCommands
 from penstock.interfaces.cli._output import finish_output, tolerate_any_text
-from penstock.interfaces.cli._signals import stopping_cleanly
+from penstock.process import stops_as_interrupts
 
 #: The commands, each a file here with a function ``command``, or a group ``app`` of commands.
 COMMANDS = ("demo", "generate", "build", "info", "verify", "export", "plan", "run", "plot", "bench")
@@ -64,7 +64,7 @@ def run(args: Sequence[str]) -> int:
     """Run a command line and return its exit code; never raises."""
     tolerate_any_text()
     debug, as_json = "--debug" in args, "--json" in args
-    with stopping_cleanly() as signals:
+    with stops_as_interrupts() as signals:
         try:
             command = typer.main.get_command(app)
             result = command.main(args=list(args), prog_name="penstock", standalone_mode=False)

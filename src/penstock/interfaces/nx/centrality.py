@@ -18,11 +18,11 @@ from penstock.interfaces.nx.centrality_kernels import (
     owners_of,
     paths_over,
 )
-from penstock.interfaces.nx.collector import collector_paused
 from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Node, Weight
 from penstock.interfaces.nx.kernels import transpose
 from penstock.interfaces.nx.paths_unweighted_kernels import search
 from penstock.interfaces.nx.stored import StoredGraph
+from penstock.process import garbage_collection_disabled
 from penstock.types import Array
 
 
@@ -105,7 +105,7 @@ def betweenness_centrality(
     return G.named(totals)
 
 
-@collector_paused()
+@garbage_collection_disabled()
 def edge_betweenness_centrality(
     G: NetworkXGraph,
     k: int | None = None,

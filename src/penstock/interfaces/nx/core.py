@@ -12,8 +12,8 @@ import numpy as np
 from penstock.algorithms.core_number import core_number as numbers
 from penstock.algorithms.k_truss import k_truss as truss
 from penstock.interfaces.nx.centrality_kernels import owners_of
-from penstock.interfaces.nx.collector import collector_paused
 from penstock.interfaces.nx.graph import NetworkXGraph, Node
+from penstock.process import garbage_collection_disabled
 from penstock.types import Array
 
 Cores = Mapping[Node, int]
@@ -53,7 +53,7 @@ def k_corona(G: NetworkXGraph, k: int, core_number: Cores | None = None) -> Any:
     return G.part(np.flatnonzero((cores == k) & (inside == k)))
 
 
-@collector_paused()
+@garbage_collection_disabled()
 def k_truss(G: NetworkXGraph, k: float) -> Any:
     """The largest part of the graph in which every edge is in k - 2 triangles or more, without
     nodes that have no edge.

@@ -11,11 +11,11 @@ import networkx as nx
 import numpy as np
 
 from penstock.algorithms.bfs import bfs
-from penstock.interfaces.nx.collector import collector_paused
 from penstock.interfaces.nx.components_kernels import group
 from penstock.interfaces.nx.graph import NetworkXGraph, Node
 from penstock.interfaces.nx.paths_unweighted_kernels import Search, levels_above, meet, search
 from penstock.interfaces.nx.places import place_or
+from penstock.process import garbage_collection_disabled
 from penstock.types import Array, Direction
 
 
@@ -95,7 +95,7 @@ def bidirectional_shortest_path(G: NetworkXGraph, source: Node, target: Node) ->
     return G.names_at(path)
 
 
-@collector_paused()
+@garbage_collection_disabled()
 def predecessor(
     G: NetworkXGraph,
     source: Node,
@@ -130,7 +130,7 @@ def _lengths(G: NetworkXGraph, found: Search) -> dict[Node, int]:
     return G.named_at(found.order, np.repeat(np.arange(len(sizes)), sizes))
 
 
-@collector_paused()
+@garbage_collection_disabled()
 def _paths(G: NetworkXGraph, found: Search, *, backwards: bool = False) -> dict[Node, list[Node]]:
     names = G.names_at(found.order)
     paths = [names[:1]]

@@ -20,7 +20,6 @@ from penstock.algorithms.minimum_spanning_forest import minimum_spanning_forest
 from penstock.config import thread_count
 from penstock.engine.result import Result
 from penstock.interfaces.export import ranked_edges
-from penstock.interfaces.nx.collector import collector_paused
 from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Weight
 from penstock.interfaces.nx.kernels import keep
 from penstock.interfaces.nx.listed import ListedGraph
@@ -32,6 +31,7 @@ from penstock.interfaces.nx.spanning_kernels import (
     merge_trees,
 )
 from penstock.interfaces.nx.stored import StoredGraph
+from penstock.process import garbage_collection_disabled
 from penstock.types import Array
 
 #: The places of both ends of each edge.
@@ -117,7 +117,7 @@ def _tree(G: NetworkXGraph, wanted: _Wanted) -> Any:
     tree = G.original.__class__()
     tree.graph.update(G.original.graph)
     edges = _edges(G, wanted, keys=True, data=True)
-    with collector_paused():
+    with garbage_collection_disabled():
         tree.add_nodes_from(G.original)
         for node, attributes in G.original._node.items():
             if attributes:
@@ -139,7 +139,7 @@ def _edges(G: NetworkXGraph, wanted: _Wanted, keys: bool, data: bool) -> Iterato
         shown.append(names)
     if data:
         shown.append(attributes)
-    with collector_paused():
+    with garbage_collection_disabled():
         edges = list(zip(*shown, strict=True))
     yield from edges
 

@@ -10,11 +10,11 @@ import networkx as nx
 import numpy as np
 
 from penstock.interfaces.nx.backend import asks
-from penstock.interfaces.nx.collector import collector_paused
 from penstock.interfaces.nx.graph import NetworkXGraph, Node
 from penstock.interfaces.nx.paths_unweighted import level_limit, levels_from
 from penstock.interfaces.nx.paths_unweighted_kernels import search
 from penstock.interfaces.nx.places import place_or
+from penstock.process import garbage_collection_disabled
 from penstock.types import Array, Direction
 
 #: What users give to choose an order of neighbours; it may also leave some out.
@@ -42,7 +42,7 @@ def bfs_edges(
 
 
 @asks(should_run=_no_function_of_the_user)
-@collector_paused()
+@garbage_collection_disabled()
 def bfs_tree(
     G: NetworkXGraph,
     source: Node,
