@@ -25,6 +25,7 @@ from engine import gapbs, make
 
 import penstock as ps
 from penstock import algorithms
+from penstock.engine.counts import counts_of
 from penstock.engine.engine import list_bytes
 from penstock.engine.measuring import measure_disk
 
@@ -139,9 +140,10 @@ def streamed_row(
 ) -> tuple[object, ...]:
     """One algorithm, in memory and streamed."""
     found = algorithms.find(name)
-    cost = found.cost(graph, **parameters)
+    cost = found.requirements(graph, **parameters)[-1]
+    counts = counts_of(graph)
     stored = dict.fromkeys(map(graph.stored, cost.directions))
-    lists = [list_bytes(graph, direction, cost.columns) for direction in stored]
+    lists = [list_bytes(counts, direction, cost.columns) for direction in stored]
     topology = sum(each.num_pages * each.page_bytes for each in lists)
     budget = cost.vertex_bytes * graph.num_vertices + cost.more_bytes + topology // 4
     found(graph, **parameters)

@@ -21,7 +21,8 @@ from engine import gapbs, make
 
 import penstock as ps
 from penstock.algorithms import _triangles
-from penstock.engine.topology import list_bytes
+from penstock.engine.counts import counts_of
+from penstock.engine.sizes import list_bytes
 from penstock.errors import BudgetError
 
 
@@ -47,7 +48,10 @@ def peers(
 def budgets(name: str, graph: ps.Graph, options: argparse.Namespace) -> list[tuple[object, ...]]:
     """Within shares of the topology, against all in memory."""
     assert graph.path is not None
-    decoded, stored = list_bytes(graph, "out", ()).resident_bytes, folder_bytes(graph.path)
+    decoded, stored = (
+        list_bytes(counts_of(graph), "out", ()).resident_bytes,
+        folder_bytes(graph.path),
+    )
     whole, expected = timed(graph)
     rows: list[tuple[object, ...]] = []
     shares = [("memory", decoded, 2), ("memory", decoded, 4), ("disk", stored, 4)]

@@ -23,8 +23,9 @@ from common import checked, drop_caches, run, table, work_folder
 
 import penstock as ps
 from penstock.config import parse_bytes
-from penstock.engine.engine import Engine
+from penstock.engine.needs import Needs
 from penstock.engine.options import RunOptions
+from penstock.engine.planning import open_engine
 from penstock.jit import kernel
 from penstock.store.mapped import iter_parts
 
@@ -129,7 +130,7 @@ def touch(graph: str, *options: str) -> dict[str, object]:
     """
     opened = ps.open(graph)
     given = RunOptions.of(memory=options[0] if options else "64MB", load=False, cache_pages=0)
-    with Engine(opened, given, directions=("in",)) as engine:
+    with open_engine(opened, given, Needs(("in",), 1.0)) as engine:
         engine.lists("in")
         begin = time.perf_counter()
         edges = sum(sum(engine.scan(_count, direction="in")) for _ in range(10))

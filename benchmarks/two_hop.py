@@ -21,7 +21,8 @@ import numpy as np
 from common import table, work_folder
 
 import penstock as ps
-from penstock.engine.topology import list_bytes
+from penstock.engine.counts import counts_of
+from penstock.engine.sizes import list_bytes
 from penstock.errors import BudgetError
 
 Times = tuple[float, float]
@@ -75,7 +76,7 @@ def peers(scale: int, path: Path, rounds: int) -> list[tuple[object, ...]]:
 def budgets(scale: int, path: Path, rounds: int) -> list[tuple[object, ...]]:
     """Within shares of the topology, against all in memory."""
     graph = ps.open(path)
-    decoded = list_bytes(graph, "out", ()).resident_bytes
+    decoded = list_bytes(counts_of(graph), "out", ()).resident_bytes
     ps.two_hop(graph)
     whole, expected = min((timed(lambda: ps.two_hop(graph)) for _ in range(rounds)), key=first)
     rows: list[tuple[object, ...]] = [(scale, "in memory", "", spelled(whole), 1.0, 0, "")]

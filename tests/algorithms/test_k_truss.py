@@ -14,8 +14,9 @@ from traversal_making import COMMON_KINDS, SMALL, WAY_NAMES, WAYS, build, edges
 
 import penstock as ps
 from penstock.algorithms import _triangles, _truss, _truss_edges, find
-from penstock.engine.engine import Engine
+from penstock.engine.needs import Needs
 from penstock.engine.options import RunOptions
+from penstock.engine.planning import open_engine
 from penstock.engine.windows import Window
 from penstock.errors import FormatError, OptionError
 
@@ -63,14 +64,14 @@ def always_in(threads: int):
         patch.setattr(_truss, "MANY", 2)
         patch.setattr(_truss, "FEW", 2)
         options = RunOptions.of(threads=threads, memory="1GB")
-        with Engine(ps.from_edges([0], [1]), options, directions=("out",)) as engine:
+        with open_engine(ps.from_edges([0], [1]), options, Needs(("out",), 1.0)) as engine:
             yield engine
 
 
 def small_rooms(monkeypatch, room: int) -> None:
     """Let runs have no more room for edges."""
     monkeypatch.setattr(_triangles, "_whole_bytes", lambda *args: room)
-    monkeypatch.setattr(_truss_edges, "_more_room", lambda graph: 0)
+    monkeypatch.setattr(_truss_edges, "_more_room", lambda counts: 0)
 
 
 # Against NetworkX

@@ -13,7 +13,6 @@ import penstock as ps
 from penstock import config
 from penstock.algorithms.pagerank import verify
 from penstock.engine.options import RunOptions
-from penstock.engine.rehearsal import plan_run
 from penstock.errors import ConvergenceError, IdError, InputError, OptionError, VerificationError
 
 
@@ -133,8 +132,9 @@ def test_the_pass_for_the_weights_is_counted_and_planned(unit, passes, tmp_path)
     assert found.stats["pages_read"] == passes * pages["out"] + 3 * pages["in"]
     assert found.stats["iterations"] == 3
     np.testing.assert_allclose(found.values, ps.pagerank(graph, **options).values, rtol=1e-5)
-    planned = plan_run(graph, ps.pagerank, {"weight": True}, RunOptions.of())
-    assert planned.needs["directions"] == ("in",)
+    needs = ps.pagerank.plan(graph, RunOptions.of(), {"weight": True}).needs
+    assert needs.directions == ("in",)
+    assert [part.directions for part in needs.parts] == [("out",)]
 
 
 def test_it_goes_on_where_it_stopped(tmp_path):

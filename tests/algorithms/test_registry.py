@@ -51,15 +51,17 @@ def test_it_takes_the_common_options(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_its_cost_is_known_beforehand(name):
+def test_its_needs_are_known_beforehand(name):
     graph = ps.from_edges([0, 1], [1, 2], [1.0, 2.0])
     found = algorithms.find(name)
     required = {
         key: 0 for key, each in found.parameters.items() if each.default is inspect.Parameter.empty
     }
-    cost = found.cost(graph, **required)
-    assert cost.vertex_bytes >= 0
-    assert cost.passes >= 0
+    requirements = found.requirements(graph, **required)
+    assert requirements
+    for needs in requirements:
+        assert needs.vertex_bytes >= 0
+        assert needs.passes >= 0
 
 
 def test_dashes_and_unknown_names():

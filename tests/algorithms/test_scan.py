@@ -33,8 +33,9 @@ from traversal_making import COMMON_KINDS, SMALL, WAY_NAMES, WAYS, build, stoppi
 import penstock as ps
 from penstock.algorithms import _scan, _triangles
 from penstock.algorithms._scan_check import verify
-from penstock.engine.algorithm import Cost, Task
+from penstock.engine.needs import Needs
 from penstock.engine.options import RunOptions
+from penstock.engine.planning import open_engine
 from penstock.engine.windows import Window
 from penstock.errors import FormatError, OptionError, VerificationError
 
@@ -96,7 +97,8 @@ def test_windows_make_no_difference(cuts, order):
     facts = known(range(60), zip(src.tolist(), dst.tolist(), strict=True))
     seen = set()
     for epsilon, mu in ((0.5, 3), (0.6, 3), (0.6, 2), (0.55, 4), (0.2, 1)):
-        engine = Task(graph, RunOptions.of(threads=2)).open(Cost(_scan.VERTEX_BYTES, ("out",), 1))
+        needs = Needs(("out",), 1.0, vertex_bytes=_scan.VERTEX_BYTES)
+        engine = open_engine(graph, RunOptions.of(threads=2), needs)
         with engine:
             found = _scan.cluster(engine, lambda: iter(windows), degrees, epsilon, mu)
         expected = reference(*facts, epsilon, mu)

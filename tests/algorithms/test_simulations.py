@@ -11,7 +11,6 @@ from traversal_making import COMMON_KINDS, SMALL, WAYS, build, edges, stopping_a
 import penstock as ps
 from penstock import algorithms, config
 from penstock.engine.options import RunOptions
-from penstock.engine.rehearsal import plan_run
 from penstock.errors import ConvergenceError, FormatError, IdError, OptionError, VerificationError
 
 NAMES = ["heat", "circuit", "neural_network"]
@@ -167,8 +166,7 @@ def test_the_length_of_a_step_is_chosen_from_the_weights(tmp_path):
     pages = np.count_nonzero(graph.page_table("in")["num_edges"])
     assert found.stats["pages_read"] == 3 * pages
     assert found.stats["iterations"] == 2
-    planned = plan_run(graph, ps.heat, {"initial": {}}, RunOptions.of())
-    assert planned.needs["directions"] == ("in",)
+    assert ps.heat.plan(graph, RunOptions.of(), {"initial": {}}).needs.directions == ("in",)
 
 
 @pytest.mark.parametrize("k", range(3), ids=NAMES)

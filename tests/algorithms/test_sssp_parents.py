@@ -11,10 +11,12 @@ from penstock.algorithms import _paths, _stepping
 from penstock.algorithms._vids import by_vid, vids_by_vid
 from penstock.algorithms._weights import weighed_edges
 from penstock.algorithms.sssp import STATE_BYTES, verify
-from penstock.engine.engine import Engine
+from penstock.engine.counts import counts_of
+from penstock.engine.needs import Needs
 from penstock.engine.options import RunOptions
 from penstock.engine.plan import SPARE_BYTES
-from penstock.engine.topology import list_bytes
+from penstock.engine.planning import open_engine
+from penstock.engine.sizes import list_bytes
 from penstock.errors import VerificationError
 from penstock.stream.block import Block
 from penstock.types import NO_VERTEX
@@ -33,7 +35,7 @@ WEIGHTS = {
 def kept_in_lists(graph):
     """Have the in-lists in memory, as runs over them leave them."""
     options = RunOptions.of()
-    with Engine(graph, options, directions=("in",), columns=("weight",)) as engine:
+    with open_engine(graph, options, Needs(("in",), 1.0, ("weight",))) as engine:
         engine.lists("in")
 
 
@@ -113,7 +115,9 @@ def test_in_lists_that_do_not_fit_beside_the_others(directions, tmp_path, monkey
     src, dst = edges(3000, 9000)
     graph = build(tmp_path / "g", (src, dst, np.ones(len(src), np.int32)))
     expected = ps.sssp(graph, 7).parents
-    buffers = sum(list_bytes(graph, each, ["weight"]).stream_bytes for each in directions)
+    buffers = sum(
+        list_bytes(counts_of(graph), each, ["weight"]).stream_bytes for each in directions
+    )
     memory = STATE_BYTES * graph.num_vertices + SPARE_BYTES + buffers
     found = ps.sssp(graph, 7, memory=memory)
     assert not found.stats["resident"]
@@ -193,7 +197,7 @@ def test_distances_without_a_path_are_noticed(directed):
     for name, distance in enumerate([0.0, 1.0, 7.0, 7.0]):
         distances[vids[name]] = distance
     with (
-        Engine(graph, RunOptions.of(), directions=("out",), columns=("weight",)) as engine,
+        open_engine(graph, RunOptions.of(), Needs(("out",), 1.0, ("weight",))) as engine,
         pytest.raises(VerificationError, match="2 vertices have a distance but no path"),
     ):
         _paths.find_parents(engine, np.array([vids[0]], np.uint32), distances)

@@ -16,8 +16,9 @@ from traversal_making import COMMON_KINDS, SMALL, WAYS, build, edges, stopping_a
 import penstock as ps
 from penstock import algorithms
 from penstock.config import parse_bytes
-from penstock.engine.engine import Engine
+from penstock.engine.needs import Needs
 from penstock.engine.options import RunOptions
+from penstock.engine.planning import open_engine
 from penstock.errors import BudgetError, FormatError, IdError, OptionError, VerificationError
 
 
@@ -113,7 +114,7 @@ def load_all(graph):
     for direction in graph.directions:
         for columns in ((), ("weight",)):
             needs = {"directions": (direction,), "columns": columns}
-            with Engine(graph, RunOptions.of(), **needs) as engine:
+            with open_engine(graph, RunOptions.of(), Needs(passes=1.0, **needs)) as engine:
                 engine.lists(direction)
 
 

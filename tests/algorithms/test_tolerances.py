@@ -13,7 +13,6 @@ import penstock as ps
 from penstock.algorithms import find, names
 from penstock.engine.algorithm import Vertex, VertexValues, Vertices
 from penstock.engine.options import RunOptions
-from penstock.engine.rehearsal import plan_run
 from penstock.errors import ConvergenceError, OptionError, VerificationError
 
 MILLION = 1_000_000
@@ -183,7 +182,7 @@ def test_nan_is_no_parameter(name, parameter):
     with pytest.raises(OptionError, match=f"{parameter}: expected a .*number.*, got nan"):
         chosen(graph, **given)
     with pytest.raises(OptionError, match=parameter):
-        chosen.cost(graph, **given)
+        chosen.requirements(graph, **given)
 
 
 @pytest.mark.parametrize(("name", "parameter"), INTEGERS)
@@ -233,13 +232,12 @@ def test_tolerances_of_models_that_cannot_be(value):
 def test_estimates_go_by_the_same_rule():
     large = ps.from_edges([0], [1], num_vertices=MILLION)
     for graph in (large, ps.from_edges([0], [1])):
-        assert find("pagerank").cost(graph).passes == 86
-        assert find("pagerank").cost(graph, max_iter=30).passes == 30
-        assert find("pagerank").cost(graph, tol=0).passes == 100
-    planned = plan_run(large, find("circuit"), {"fixed": {0: 1.0}}, RunOptions.of())
-    by_vertex = find("circuit").cost(large, fixed={0: 1.0}).vertex_bytes
+        assert find("pagerank").requirements(graph)[0].passes == 86
+        assert find("pagerank").requirements(graph, max_iter=30)[0].passes == 30
+        assert find("pagerank").requirements(graph, tol=0)[0].passes == 100
+    plan = find("circuit").plan(large, RunOptions.of(), {"fixed": {0: 1.0}})
     given = 4 + 4  # one vertex and its number
-    assert planned.needs["state_bytes"] == by_vertex * MILLION + given
+    assert plan.sizes.state_bytes == plan.needs.vertex_bytes * MILLION + given
 
 
 def test_a_run_that_is_resumed_goes_by_its_own_tolerance(tmp_path):

@@ -115,7 +115,7 @@ def test_what_a_run_holds_does_not_count_the_lists():
     assert loaded.plan.resident
     assert held.memory["topology"] == 0 < loaded.memory["topology"]
     assert held.bytes_read == 0
-    assert ps.bfs.cost(live.view(), source=5).in_place
+    assert ps.bfs.requirements(live.view(), source=5)[0].takes_gaps
 
 
 # A base

@@ -21,7 +21,7 @@ import penstock as ps
 from penstock.algorithms import find, names
 from penstock.engine.algorithm import Task
 from penstock.engine.options import RunOptions
-from penstock.engine.rehearsal import Planned, plan_run
+from penstock.engine.plan import Plan
 from penstock.errors import BudgetError, PenstockError
 from penstock.store.graph import open_graph
 
@@ -72,11 +72,11 @@ def build_shape(name: str, scale: int, folder: Path, **options: Any) -> Path:
     return folder / name
 
 
-def plan(path: Path, case: str, options: RunOptions) -> Planned | PenstockError:
+def plan(path: Path, case: str, options: RunOptions) -> Plan | PenstockError:
     """What the plan says."""
     name, own = of_case(case)
     try:
-        return plan_run(open_graph(path), find(name), own, options)
+        return find(name).plan(open_graph(path), options, own)
     except PenstockError as error:
         return error
 
@@ -129,11 +129,11 @@ def least_budget(path: Path, case: str, options: RunOptions, ample: int) -> int:
 def ladder(path: Path, case: str, options: RunOptions, steps: int = 4) -> list[int]:
     """Budgets to try; ``steps`` between the least and the one that everything fits."""
     most = plan(path, case, replace(options, memory=1 << 40))
-    if not isinstance(most, Planned):
+    if not isinstance(most, Plan):
         return [1 << 40]
-    ample = most.unbounded.memory_bytes + (64 << 20)
+    ample = most.memory_bytes + (64 << 20)
     least = least_budget(path, case, options, ample)
-    top = max(most.unbounded.memory_bytes, least + 1)
+    top = max(most.memory_bytes, least + 1)
     between = np.geomspace(least, top, steps + 2)[1:-1].astype(int).tolist()
     return sorted({max(least - RESOLUTION, 1), least, *between, top, ample})
 

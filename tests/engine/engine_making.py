@@ -14,9 +14,12 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.engine.execute import Outcome, execute
+from penstock.engine.counts import counts_of
+from penstock.engine.execute import Outcome, execute, program_requirements
+from penstock.engine.given import Numbers
 from penstock.engine.options import RunOptions
 from penstock.engine.plan import SPARE_BYTES
+from penstock.engine.planning import plan_run
 from penstock.engine.programs import Settings
 from penstock.errors import BudgetError
 from penstock.ingest import options as build_options
@@ -179,7 +182,13 @@ def run(
 ) -> Outcome:
     """Run a program; ``how`` are the options, the rest are settings."""
     settings = Settings(**{"params": {}, "max_iter": 100, **given})
-    return execute(graph, program, settings, options(**(how or {})))
+    held = {k: v.held_bytes for k, v in settings.fixed.items() if isinstance(v, Numbers)}
+    requirements = program_requirements(
+        counts_of(graph), program, passes=1.0, params=settings.params, given=held,
+        mode=settings.mode, strategy=settings.strategy,
+    )  # fmt: skip
+    chosen = options(**(how or {}))
+    return execute(graph, plan_run(graph, requirements, chosen), settings, chosen)
 
 
 def values(graph: Graph, program: Program, **given: Any) -> Any:

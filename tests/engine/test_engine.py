@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 from engine_making import build, options, resources
 
-from penstock.engine.engine import Engine, list_bytes
+from penstock.engine.counts import counts_of
+from penstock.engine.engine import Engine
+from penstock.engine.needs import Needs
 from penstock.engine.plan import SPARE_BYTES
+from penstock.engine.planning import open_engine
+from penstock.engine.sizes import list_bytes
 from penstock.errors import BudgetError, CorruptionError, FormatError
 from penstock.jit import kernel
 from penstock.store.graph import Graph
@@ -64,7 +68,7 @@ def neighbours(graph: Graph, vertices: list[int]) -> list[int]:
 @pytest.mark.parametrize("how", WAYS)
 @pytest.mark.parametrize("direction", ["out", "in"])
 def test_scan_sees_every_list(graph: Graph, how: dict[str, Any], direction: Any) -> None:
-    with Engine(graph, options(**how), directions=[direction], state_bytes=80_000) as engine:
+    with open_engine(graph, options(**how), Needs((direction,), 1.0, more_bytes=80_000)) as engine:
         assert engine.is_resident() == how["load"]
         degrees = engine.array("degrees", np.int64, 0)
         counts = engine.scan(count_edges, degrees, direction=direction)
@@ -75,7 +79,7 @@ def test_scan_sees_every_list(graph: Graph, how: dict[str, Any], direction: Any)
 @pytest.mark.parametrize("how", WAYS)
 def test_traverse_passes_each_edge_of_the_vertices_once(graph: Graph, how: dict[str, Any]) -> None:
     rng = np.random.default_rng(2)
-    with Engine(graph, options(**how), directions=["out"]) as engine:
+    with open_engine(graph, options(**how), Needs(("out",), 1.0)) as engine:
         for size in (0, 1, 50, 3000):
             chosen = rng.permutation(graph.num_vertices)[:size].astype(np.uint32)
             found = engine.traverse(chosen, emit, 0)
@@ -88,7 +92,7 @@ def test_each_covers_all_vertices_in_order(
     graph: Graph, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("penstock.engine.engine.EACH_VERTICES", 1000)
-    with Engine(graph, options(threads=threads), directions=["out"]) as engine:
+    with open_engine(graph, options(threads=threads), Needs(("out",), 1.0)) as engine:
         values = np.arange(engine.num_vertices)
         sums = engine.each(add_up, values)
         assert sums == [values[a : a + 1000].sum() for a in range(0, engine.num_vertices, 1000)]
@@ -97,7 +101,7 @@ def test_each_covers_all_vertices_in_order(
 
 
 def test_rows_of_the_table_say_what_a_step_did(graph: Graph) -> None:
-    with Engine(graph, options(load=False, cache_pages=0), directions=["out"]) as engine:
+    with open_engine(graph, options(load=False, cache_pages=0), Needs(("out",), 1.0)) as engine:
         degrees = np.zeros(graph.num_vertices, np.int64)
         for _ in range(2):
             with engine.step(mode="all"):
@@ -111,14 +115,18 @@ def test_rows_of_the_table_say_what_a_step_did(graph: Graph) -> None:
 
 def test_undirected_lists_serve_both_ways(tmp_path: Any) -> None:
     graph = build(tmp_path / "u", directed=False)
-    with Engine(graph, options(), directions=["out", "in"]) as engine:
+    with open_engine(
+        graph,
+        options(),
+        Needs(("out", "in"), 1.0),
+    ) as engine:
         assert engine.lists("in") is engine.lists("out")
 
 
 def test_lists_that_are_not_stored(tmp_path: Any) -> None:
     graph = build(tmp_path / "o", directions="out")
     with pytest.raises(FormatError, match="without its in-lists"):
-        Engine(graph, options(), directions=["in"])
+        open_engine(graph, options(), Needs(("in",), 1.0))
 
 
 def held(engine: Engine) -> int:
@@ -131,7 +139,7 @@ def test_loaded_lists_stay_with_the_graph_while_they_fit_beside_those_of_the_nex
     graph = build(tmp_path / "g")
 
     def look(direction: Any, **how: Any) -> Engine:
-        with Engine(graph, options(**how), directions=[direction]) as engine:
+        with open_engine(graph, options(**how), Needs((direction,), 1.0)) as engine:
             engine.lists(direction)
             return engine
 
@@ -149,9 +157,9 @@ def test_loaded_lists_stay_with_the_graph_while_they_fit_beside_those_of_the_nex
 
 
 def test_a_state_that_was_not_planned_is_refused(graph: Graph) -> None:
-    sizes = list_bytes(graph, "out", ())
+    sizes = list_bytes(counts_of(graph), "out", ())
     memory = SPARE_BYTES + 4 * sizes.stream_bytes
-    with Engine(graph, options(memory=memory, load=False), directions=["out"]) as engine:
+    with open_engine(graph, options(memory=memory, load=False), Needs(("out",), 1.0)) as engine:
         engine.lists("out")
         while engine.budget.left >= 8 * graph.num_vertices:
             engine.array("large", np.float64)
@@ -167,7 +175,11 @@ def test_nothing_is_left_behind(graph: Graph) -> None:
         raise KeyError("mine")
 
     def use(how: dict[str, Any]) -> None:
-        with Engine(graph, options(**how), directions=["out", "in"]) as engine:
+        with open_engine(
+            graph,
+            options(**how),
+            Needs(("out", "in"), 1.0),
+        ) as engine:
             engine.scan(count_edges, np.zeros(graph.num_vertices, np.int64))
             engine.lists("in")
             engine.each(fail)
@@ -186,4 +198,4 @@ def test_a_page_table_that_was_changed(tmp_path: Any) -> None:
     table["num_vertices"][3] += 1
     np.save(path, table)
     with pytest.raises(CorruptionError, match=r"out\.pages\.npy: checksum is"):
-        Engine(graph, options(), directions=["out"])
+        open_engine(graph, options(), Needs(("out",), 1.0))

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import penstock as ps
 from penstock.algorithms import find
 from penstock.engine import estimate as module
-from penstock.engine.algorithm import Cost
 from penstock.engine.division import Shares
 from penstock.engine.estimate import Estimate, Facts, estimate, estimate_run
+from penstock.engine.needs import Needs
 from penstock.engine.options import RunOptions
 from penstock.engine.plan import Plan
 from penstock.engine.profile import GATHER_BYTES, Cores, Disk, Profile
@@ -24,7 +24,7 @@ MB = 1 << 20
 CORES = Cores(GATHER_BYTES, (0.5, 1.0, 1.5, 4.0, 6.0), 0.0, 0.0, 0.2, 0.0, 0.0, 0.0, 0.9, 0.0)
 DISK = Disk(2e9, 1e9, 1e9, 0.0)
 PROFILE = Profile(2, CORES, DISK)
-COST = Cost(12, ("in",), 10.0)
+NEEDS = Needs(("in",), 10.0, vertex_bytes=12)
 #: A vector of 16 MB.
 FACTS = Facts(
     num_vertices=1 << 22,
@@ -52,14 +52,14 @@ def passing(found: Estimate, profile: Profile = PROFILE) -> float:
 
 
 def test_values_met_evenly_cost_what_the_profile_says() -> None:
-    found = estimate(COST, IN_MEMORY, replace(FACTS, loaded=True), PROFILE)
+    found = estimate(NEEDS, IN_MEMORY, replace(FACTS, loaded=True), PROFILE)
     assert passing(found) == pytest.approx(4.0)
     assert found.limit == "memory"
 
 
 def test_hubs_at_the_beginning_make_it_faster() -> None:
     hubs = replace(FACTS, loaded=True, shares=(0.9, 0.95, 1.0, 1.0, 1.0))
-    found = estimate(COST, IN_MEMORY, hubs, PROFILE)
+    found = estimate(NEEDS, IN_MEMORY, hubs, PROFILE)
     assert passing(found) == pytest.approx(0.9 * 0.5 + 0.05 * (4 - 0.5) / 3 + 0.05 * (6 - 1) / 3)
     assert found.limit == "cores"
 
@@ -67,48 +67,42 @@ def test_hubs_at_the_beginning_make_it_faster() -> None:
 def test_what_is_beyond_the_largest_vector_costs_what_its_last_part_does() -> None:
     cores = replace(CORES, gather_bytes=GATHER_BYTES[:3], gather_ns=CORES.gather_ns[:3])
     shares = replace(FACTS, loaded=True, shares=(0.0, 0.0, 0.0))
-    found = estimate(COST, IN_MEMORY, shares, Profile(2, cores, DISK))
+    found = estimate(NEEDS, IN_MEMORY, shares, Profile(2, cores, DISK))
     assert passing(found) == pytest.approx((4 * 1.5 - 1 * 1.0) / 3)
 
 
 def test_lists_cut_for_the_cache_cost_what_a_small_vector_does() -> None:
     cut = replace(IN_MEMORY, cut=True)
     facts = replace(FACTS, loaded=True, cut_made=True, cut_ranges=4)
-    found = estimate(COST, cut, facts, PROFILE)
+    found = estimate(NEEDS, cut, facts, PROFILE)
     assert passing(found) == pytest.approx(1.5)
     assert found.limit == "cores"
-    first = estimate(COST, cut, replace(facts, cut_made=False), PROFILE)
+    first = estimate(NEEDS, cut, replace(facts, cut_made=False), PROFILE)
     assert first.seconds > found.seconds
 
 
 def test_loading_is_paid_once() -> None:
-    one = estimate(replace(COST, passes=1.0), IN_MEMORY, FACTS, PROFILE)
-    ten = estimate(COST, IN_MEMORY, FACTS, PROFILE)
-    again = estimate(COST, IN_MEMORY, replace(FACTS, loaded=True), PROFILE)
+    one = estimate(replace(NEEDS, passes=1.0), IN_MEMORY, FACTS, PROFILE)
+    ten = estimate(NEEDS, IN_MEMORY, FACTS, PROFILE)
+    again = estimate(NEEDS, IN_MEMORY, replace(FACTS, loaded=True), PROFILE)
     assert one.bytes_read == ten.bytes_read == 300 * MB
     assert again.bytes_read == 0
     assert ten.seconds - one.seconds == pytest.approx(0.9 * (again.seconds - module.START_SECONDS))
     assert ten.seconds - again.seconds >= 300 * MB / DISK.rate
 
 
-def test_fewer_passes_in_memory() -> None:
-    cost = replace(COST, resident_passes=0.5)
-    assert estimate(cost, IN_MEMORY, FACTS, PROFILE).passes == 0.5
-    assert estimate(cost, STREAMED, FACTS, PROFILE).passes == 10.0
-
-
 def test_a_slow_disk_is_the_limit() -> None:
     slow = Profile(2, CORES, Disk(1e8, 1e8, 1e8, 0.0))
-    found = estimate(COST, STREAMED, FACTS, slow)
+    found = estimate(NEEDS, STREAMED, FACTS, slow)
     assert found.limit == "disk"
     assert found.seconds - module.START_SECONDS == pytest.approx(10 * 300 * MB / 1e8)
     fast = Profile(2, CORES, Disk(1e12, 1e12, 1e12, 0.0))
-    assert estimate(COST, STREAMED, FACTS, fast).limit == "memory"
+    assert estimate(NEEDS, STREAMED, FACTS, fast).limit == "memory"
 
 
 def test_one_stream_reads_and_works_by_turns() -> None:
     alone = replace(STREAMED, streams=1)
-    found = estimate(COST, alone, FACTS, PROFILE)
+    found = estimate(NEEDS, alone, FACTS, PROFILE)
     cpu = 10 * 10**8 * (4.0 + 0.2) / 1e9
     expected = cpu + 10 * 300 * MB / DISK.stream_rate
     assert found.seconds - module.START_SECONDS == pytest.approx(expected)
@@ -116,9 +110,9 @@ def test_one_stream_reads_and_works_by_turns() -> None:
 
 def test_values_that_travel_cost_time() -> None:
     travelling = replace(STREAMED, state="streamed")
-    more = estimate(COST, travelling, FACTS, PROFILE)
-    assert more.seconds > estimate(COST, STREAMED, FACTS, PROFILE).seconds
-    ranges = estimate(COST, replace(travelling, state="ranges", ranges=3), FACTS, PROFILE)
+    more = estimate(NEEDS, travelling, FACTS, PROFILE)
+    assert more.seconds > estimate(NEEDS, STREAMED, FACTS, PROFILE).seconds
+    ranges = estimate(NEEDS, replace(travelling, state="ranges", ranges=3), FACTS, PROFILE)
     assert ranges.seconds > more.seconds
 
 
@@ -127,19 +121,19 @@ def test_values_that_travel_cost_time() -> None:
 
 def test_a_graph_in_memory_reads_nothing() -> None:
     for plan in (IN_MEMORY, STREAMED):
-        assert estimate(COST, plan, FACTS, Profile(2, CORES, None)).bytes_read == 0
+        assert estimate(NEEDS, plan, FACTS, Profile(2, CORES, None)).bytes_read == 0
 
 
 def test_ranges_multiply_passes_and_cached_pages_save_all_but_the_first() -> None:
     plan = replace(STREAMED, cache_pages=100)
-    assert estimate(COST, plan, FACTS, PROFILE).bytes_read == (300 + 9 * 200) * MB
+    assert estimate(NEEDS, plan, FACTS, PROFILE).bytes_read == (300 + 9 * 200) * MB
     plan = replace(STREAMED, state="ranges", ranges=3)
-    assert estimate(COST, plan, FACTS, PROFILE).bytes_read == 30 * 300 * MB
+    assert estimate(NEEDS, plan, FACTS, PROFILE).bytes_read == 30 * 300 * MB
 
 
 @given(st.integers(0, 400), st.integers(0, 400), st.floats(0, 40), st.integers(1, 4))
 def test_more_cache_never_reads_more(few: int, more: int, passes: float, ranges: int) -> None:
-    cost = replace(COST, passes=passes)
+    cost = replace(NEEDS, passes=passes)
     plans = [replace(STREAMED, cache_pages=few + k, ranges=ranges) for k in (0, more)]
     first, second = (estimate(cost, plan, FACTS, PROFILE) for plan in plans)
     assert second.bytes_read <= first.bytes_read <= passes * ranges * 300 * MB
@@ -149,7 +143,7 @@ def test_more_cache_never_reads_more(few: int, more: int, passes: float, ranges:
 @given(st.floats(0, 40), st.floats(0, 40), st.booleans())
 def test_more_passes_never_take_less(passes: float, more: float, resident: bool) -> None:  # noqa: FBT001
     plan = IN_MEMORY if resident else STREAMED
-    costs = [replace(COST, passes=passes + k) for k in (0, more)]
+    costs = [replace(NEEDS, passes=passes + k) for k in (0, more)]
     first, second = (estimate(cost, plan, FACTS, PROFILE) for cost in costs)
     assert first.seconds <= second.seconds
     assert first.bytes_read <= second.bytes_read
@@ -157,12 +151,12 @@ def test_more_passes_never_take_less(passes: float, more: float, resident: bool)
 
 @pytest.mark.parametrize("plan", [IN_MEMORY, STREAMED, replace(STREAMED, cache_pages=2)])
 def test_the_parts_of_memory_add_up(plan: Plan) -> None:
-    found = estimate(COST, plan, FACTS, PROFILE)
+    found = estimate(NEEDS, plan, FACTS, PROFILE)
     assert found.memory_bytes == plan.memory_bytes == sum(found.memory.values())
 
 
 def test_values_that_travel_take_memory_on_their_way() -> None:
-    found = estimate(COST, replace(STREAMED, state="streamed"), FACTS, PROFILE)
+    found = estimate(NEEDS, replace(STREAMED, state="streamed"), FACTS, PROFILE)
     assert found.memory_bytes == sum(found.memory.values())
     assert found.memory_bytes == STREAMED.memory_bytes + module.TRAVELLING_BYTES
 
@@ -270,8 +264,8 @@ def test_a_graph_without_vertices() -> None:
 
 
 def test_slow_devices_are_worth_fewer_threads() -> None:
-    plain = estimate(COST, IN_MEMORY, replace(FACTS, loaded=True), PROFILE)
-    half = estimate(COST, IN_MEMORY, replace(FACTS, loaded=True, speed=1.0, devices=2), PROFILE)
+    plain = estimate(NEEDS, IN_MEMORY, replace(FACTS, loaded=True), PROFILE)
+    half = estimate(NEEDS, IN_MEMORY, replace(FACTS, loaded=True, speed=1.0, devices=2), PROFILE)
     assert half.seconds - module.START_SECONDS == pytest.approx(
         2 * (plain.seconds - module.START_SECONDS)
     )
@@ -281,21 +275,21 @@ def test_the_device_with_most_edges_decides() -> None:
     even = replace(FACTS, loaded=True, division=Shares("S", 2), devices=2, cut_made=True)
     cut = replace(IN_MEMORY, cut=True)
     uneven = replace(even, imbalance=2.0)
-    assert passing(estimate(COST, cut, uneven, PROFILE)) == pytest.approx(
-        2 * passing(estimate(COST, cut, even, PROFILE))
+    assert passing(estimate(NEEDS, cut, uneven, PROFILE)) == pytest.approx(
+        2 * passing(estimate(NEEDS, cut, even, PROFILE))
     )
-    whole = estimate(COST, IN_MEMORY, even, PROFILE)
-    assert whole.seconds > estimate(COST, cut, even, PROFILE).seconds  # lists are cut every time
+    whole = estimate(NEEDS, IN_MEMORY, even, PROFILE)
+    assert whole.seconds > estimate(NEEDS, cut, even, PROFILE).seconds  # lists are cut every time
 
 
 def test_pages_pass_for_each_range_and_are_read_once_for_devices_side_by_side() -> None:
     rounds = replace(FACTS, division=Shares("P", 3))
-    assert estimate(COST, STREAMED, rounds, PROFILE).bytes_read == 30 * 300 * MB
+    assert estimate(NEEDS, STREAMED, rounds, PROFILE).bytes_read == 30 * 300 * MB
     side = replace(FACTS, division=Shares("S", 2), devices=2)
     some = replace(STREAMED, cache_pages=1)
-    once = estimate(COST, some, side, PROFILE).bytes_read
-    assert once == estimate(COST, some, FACTS, PROFILE).bytes_read
-    assert estimate(COST, STREAMED, side, PROFILE).bytes_read == 20 * 300 * MB
+    once = estimate(NEEDS, some, side, PROFILE).bytes_read
+    assert once == estimate(NEEDS, some, FACTS, PROFILE).bytes_read
+    assert estimate(NEEDS, STREAMED, side, PROFILE).bytes_read == 20 * 300 * MB
 
 
 @pytest.mark.parametrize("division", ["P", "S"])

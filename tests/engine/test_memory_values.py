@@ -14,7 +14,6 @@ from engine_making import heat_program, options, run
 import penstock as ps
 from penstock import algorithms
 from penstock.engine.algorithm import Task
-from penstock.engine.rehearsal import plan_run
 from penstock.engine.result import Result
 from penstock.errors import BudgetError
 from penstock.store.graph import Graph
@@ -79,7 +78,7 @@ def test_a_pass_before_the_run_needs_no_more_than_the_plan(tmp_path: Path) -> No
     for memory in range(2_500_000, 4_000_000, 250_000):
         given = options(memory=memory, load=False)
         try:
-            tiers.add(plan_run(graph, ps.heat, parameters, given).plan.state)
+            tiers.add(ps.heat.plan(graph, given, parameters).state)
         except BudgetError:
             continue
         assert ps.heat.call(Task(graph, given), parameters).stats["c"] == 1

@@ -16,10 +16,12 @@ import penstock as ps
 from penstock.algorithms import _triangles
 from penstock.algorithms._triangle_kernels import OF_EDGES
 from penstock.engine import windows as windows_module
-from penstock.engine.algorithm import Task
+from penstock.engine.counts import counts_of
 from penstock.engine.engine import Engine
+from penstock.engine.needs import Needs
 from penstock.engine.pairs import Pairs, nested_loop_pages, outer_ranges, share_room
-from penstock.engine.windows import KeptLists, PageLists, directions_of
+from penstock.engine.planning import open_engine
+from penstock.engine.windows import KeptLists, PageLists
 from penstock.errors import BudgetError
 from penstock.store.graph import Graph
 
@@ -102,7 +104,7 @@ def spelled(windows: Any) -> tuple[dict[int, list[int]], int]:
 
 
 def engine_of(graph: Graph, **way: Any) -> Engine:
-    return Engine(graph, options(**way), directions=directions_of(graph))
+    return open_engine(graph, options(**way), Needs(counts_of(graph).both_ways, 1.0))
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -220,9 +222,9 @@ def count_edges(
     if room is not None:
         monkeypatch.setattr(_triangles, "_whole_bytes", lambda *args: room)
     wanted = _triangles.Wanted(OF_EDGES, degrees=True)
-    engine, given = _triangles.open_with_room(Task(graph, options(**way)), wanted)
-    with engine:
-        counting = _triangles.Counting(engine, wanted, given)
+    needs = _triangles.counting_needs(counts_of(graph), wanted)
+    with open_engine(graph, options(**way), needs) as engine:
+        counting = _triangles.Counting(engine, wanted)
         pairs = counting.run({"algorithm": "test"})
         found = {}
         for window in pairs.windows():
@@ -261,7 +263,7 @@ def test_one_window_whose_values_are_on_disk(monkeypatch):
     loops = np.repeat(np.arange(15, 2900), 2).reshape(-1, 2)
     src, dst = np.concatenate([near, loops]).T
     graph = ps.from_edges(src, dst, directed=False, num_vertices=2900)
-    room = windows_module.lists_bytes(graph, 8) - 2000
+    room = windows_module.lists_bytes(counts_of(graph), 8) - 2000
     found = count_edges(graph, monkeypatch, room)
     assert len(found) == 15 * 14 // 2
     assert set(found.values()) == {13}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,34 +11,49 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.config import parse_bytes
-from penstock.engine.plan import SPARE_BYTES, Lists, Needs, Plan, make_plan
+from penstock.engine.plan import SPARE_BYTES, Limits, Plan, fit, refusal
+from penstock.engine.sizes import ListBytes, Sizes
 from penstock.errors import BudgetError
 
 sizes = st.integers(0, 1 << 30) | st.integers(0, 5000)
 lists = st.builds(
-    Lists, st.integers(0, 10**5), st.sampled_from([4096, 1 << 16, 1 << 20]),
+    ListBytes, st.integers(0, 10**5), st.sampled_from([4096, 1 << 16, 1 << 20]),
     st.integers(4096, 1 << 23), sizes,
 )  # fmt: skip
-all_needs = st.builds(
-    Needs, st.lists(lists, max_size=2).map(tuple), sizes, st.none() | sizes, sizes, sizes
+all_sizes = st.builds(
+    Sizes, st.lists(lists, max_size=2).map(tuple), sizes, st.none() | sizes, sizes, sizes
 )
 PAGE = 1 << 16
 #: 100 pages of 64 KiB, a stream of 200 kB, 10 MB decoded; 8 MB of state, half of it gathered.
-SMALL = Needs((Lists(100, PAGE, 200_000, 10_000_000),), 8_000_000, 4_000_000, 1000)
+SMALL = Sizes((ListBytes(100, PAGE, 200_000, 10_000_000),), 8_000_000, 4_000_000, 1000)
+
+
+def planned(given: Sizes, memory: int, *, load: bool = True, **limits: Any) -> Plan:
+    """The best form that fits, or a refusal."""
+    given = given if load else replace(given, forms=("stream",))
+    found = fit(given, Limits(memory, **limits))
+    if found is None:
+        raise BudgetError(refusal(given, Limits(memory, **limits)))
+    return found
 
 
 @settings(max_examples=400, deadline=None)
 @given(
-    all_needs, st.integers(1, 1 << 31) | st.integers(SPARE_BYTES, SPARE_BYTES + 10**7),
+    all_sizes, st.integers(1, 1 << 31) | st.integers(SPARE_BYTES, SPARE_BYTES + 10**7),
     st.integers(1, 8), st.none() | st.integers(1, 9), st.none() | st.integers(0, 100),
     st.booleans(),
 )  # fmt: skip
 def test_within_memory_or_told_what_would_do(
-    needs: Needs, memory: int, threads: int, streams: Any, cache_pages: Any, load: Any
+    given_sizes: Sizes, memory: int, threads: int, streams: Any, cache_pages: Any, load: Any
 ) -> None:
     def plan(allowed: int) -> Plan:
-        return make_plan(
-            needs, allowed, threads=threads, streams=streams, cache_pages=cache_pages, load=load
+        return planned(
+            given_sizes,
+            allowed,
+            threads=threads,
+            streams=streams,
+            cache_pages=cache_pages,
+            load=load,
         )
 
     try:
@@ -61,7 +77,7 @@ def test_more_memory_is_never_a_worse_tier() -> None:
     order = ["ranges", "streamed", "memory"]
     seen = []
     for memory in range(2_400_000, 40_000_000, 50_000):
-        plan = make_plan(SMALL, memory, threads=2)
+        plan = planned(SMALL, memory, threads=2)
         seen.append((plan.resident, order.index(plan.state), -plan.ranges))
     assert seen == sorted(seen)
     assert {tier for _, tier, _ in seen} == {0, 1, 2}
@@ -83,32 +99,32 @@ def test_more_memory_is_never_a_worse_tier() -> None:
     ],
 )
 def test_tiers(left: int, expected: tuple[bool, str, int, int]) -> None:
-    plan = make_plan(SMALL, SPARE_BYTES + left, threads=2)
+    plan = planned(SMALL, SPARE_BYTES + left, threads=2)
     assert (plan.resident, plan.state, plan.ranges, plan.streams) == expected
 
 
 def test_the_rest_goes_to_the_cache() -> None:
-    plan = make_plan(SMALL, SPARE_BYTES + 8_800_000 + 7 * PAGE + 5, threads=2)
+    plan = planned(SMALL, SPARE_BYTES + 8_800_000 + 7 * PAGE + 5, threads=2)
     assert plan.cache_pages == 7
-    assert make_plan(SMALL, 1 << 30, threads=2, load=False).cache_pages == 100
-    assert make_plan(SMALL, 1 << 30, threads=2, load=False, cache_pages=3).cache_pages == 3
+    assert planned(SMALL, 1 << 30, threads=2, load=False).cache_pages == 100
+    assert planned(SMALL, 1 << 30, threads=2, load=False, cache_pages=3).cache_pages == 3
 
 
 def test_a_cut_only_if_there_is_room() -> None:
-    needs = Needs(SMALL.lists, 8_000_000, 4_000_000, 0, cut_bytes=5_000_000)
-    assert make_plan(needs, SPARE_BYTES + 23_800_000, threads=2).cut
-    less = make_plan(needs, SPARE_BYTES + 23_799_999, threads=2)
+    sizes_here = Sizes(SMALL.lists, 8_000_000, 4_000_000, 0, cut_bytes=5_000_000)
+    assert planned(sizes_here, SPARE_BYTES + 23_800_000, threads=2).cut
+    less = planned(sizes_here, SPARE_BYTES + 23_799_999, threads=2)
     assert (less.resident, less.cut) == (True, False)
 
 
 def test_streams_that_were_asked_for_are_what_is_made() -> None:
-    assert make_plan(SMALL, 1 << 30, threads=2, streams=7).streams == 7
-    assert make_plan(SMALL, 1 << 30, threads=2, streams=500).streams == 100  # pages
+    assert planned(SMALL, 1 << 30, threads=2, streams=7).streams == 7
+    assert planned(SMALL, 1 << 30, threads=2, streams=500).streams == 100  # pages
     with pytest.raises(BudgetError, match="would do"):
-        make_plan(SMALL, SPARE_BYTES + 1_000_000, threads=2, streams=7)
+        planned(SMALL, SPARE_BYTES + 1_000_000, threads=2, streams=7)
 
 
 def test_state_that_may_not_travel_is_refused() -> None:
-    needs = Needs(SMALL.lists, 8_000_000)
+    sizes_here = Sizes(SMALL.lists, 8_000_000)
     with pytest.raises(BudgetError, match=r"memory: 8\.0 MB is not enough.*10\.3 MB would do"):
-        make_plan(needs, 8_000_000, threads=2)
+        planned(sizes_here, 8_000_000, threads=2)

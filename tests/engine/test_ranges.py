@@ -25,7 +25,7 @@ from engine_making import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.engine import ranges
+from penstock.engine import ranges, sizes
 from penstock.engine import sweeps as sweeps_module
 from penstock.engine.scratch import ScratchColumn, StoredArray
 from penstock.errors import AccessError, CorruptionError, DiskSpaceError
@@ -98,8 +98,8 @@ def test_cut_for_the_cache_is_the_same(
         program, given = path_program(), {"strategy": "pull", "params": {"source": 7}}
     plain = run(graph, program, **given)
     assert not plain.engine.plan.cut
-    monkeypatch.setattr(ranges, "CACHE_BYTES", 8192)
-    monkeypatch.setattr(ranges, "HUB_SHARE", 1.0)
+    monkeypatch.setattr(sizes, "CACHE_BYTES", 8192)
+    monkeypatch.setattr(sizes, "HUB_SHARE", 1.0)
     cut = run(graph, program, **given)
     assert cut.engine.plan.cut
     assert cut.engine.cut_ranges > 2

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import penstock as ps
+from penstock.arrays import parts
 from penstock.engine import result as result_module
-from penstock.engine import result_columns
 from penstock.engine.result import Result, best
 from penstock.errors import (
     AccessError,
@@ -56,7 +56,7 @@ def graph(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """More than one part, even of these graphs."""
-    monkeypatch.setattr(result_columns.parts, "__defaults__", (3,))
+    monkeypatch.setattr(parts, "__defaults__", (3,))
     monkeypatch.setattr(result_module, "PART_ROWS", 3)
 
 

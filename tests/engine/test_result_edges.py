@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import penstock as ps
-from penstock.engine.algorithm import Cost, Task
+from penstock.engine.algorithm import Task
+from penstock.engine.needs import Needs
 from penstock.engine.options import RunOptions
 from penstock.engine.plan import SPARE_BYTES
 from penstock.engine.result import Result
@@ -84,7 +85,8 @@ def test_rows_for_some_vertices(*, strings: bool) -> None:
     graph = some_graph(directed=False, strings=strings)
     names = graph.ids_by_vid()
     task = Task(graph, RunOptions(memory=SPARE_BYTES * 2, threads=1))
-    with task.open(Cost(0, (), 0.0)):
+    task.requirements = [Needs((), 0.0)]
+    with task.open():
         chosen = np.array([0, 2, 1], np.uint32)
         values = np.array([10.0, 30.0, 20.0])
         found = task.some("x", chosen, values, more={"n": 3}, columns={"twice": values * 2})

@@ -10,7 +10,8 @@ import pytest
 from engine_making import build, options
 
 from penstock.engine.checkpoint import Schedule
-from penstock.engine.engine import Engine
+from penstock.engine.needs import Needs
+from penstock.engine.planning import open_engine
 from penstock.engine.recovery import Recovery
 from penstock.jit import kernel
 from penstock.store.graph import Graph
@@ -67,7 +68,7 @@ def test_sums_over_lists_that_are_longer_than_pages(graph: Graph, how: dict[str,
     src, dst = all_lists(graph)
     expected = np.zeros(graph.num_vertices)
     np.add.at(expected, src, values[dst])
-    with Engine(graph, options(**how), directions=["out"]) as engine:
+    with open_engine(graph, options(**how), Needs(("out",), 1.0)) as engine:
         for size in (0, 1, 40, graph.num_vertices):
             vertices = rng.permutation(graph.num_vertices)[:size].astype(np.uint32)
             target = np.full(graph.num_vertices, -1.0)
@@ -83,7 +84,9 @@ def test_sums_do_not_depend_on_the_streams(graph: Graph) -> None:
     found = []
     for streams in (1, 2, 5):
         target = np.zeros(graph.num_vertices)
-        with Engine(graph, options(load=False, streams=streams), directions=["out"]) as engine:
+        with open_engine(
+            graph, options(load=False, streams=streams), Needs(("out",), 1.0)
+        ) as engine:
             engine.reduce(vertices, sum_values, target, values)
         found.append(target)
     np.testing.assert_array_equal(found[0], found[1])
@@ -93,7 +96,7 @@ def test_sums_do_not_depend_on_the_streams(graph: Graph) -> None:
 @pytest.mark.parametrize("length", [0, 7000])
 def test_chosen_vertices_ascend(graph: Graph, length: int) -> None:
     values = np.random.default_rng(1).integers(0, 10, graph.num_vertices)
-    with Engine(graph, options(), directions=[]) as engine:
+    with open_engine(graph, options(), Needs((), 1.0)) as engine:
         least = 4 if length else 11
         chosen = engine.select(choose, values, least)
         np.testing.assert_array_equal(chosen, np.flatnonzero(values >= least))
@@ -104,7 +107,7 @@ def test_chosen_vertices_ascend(graph: Graph, length: int) -> None:
 def test_every_edge_has_a_place(graph: Graph, how: dict[str, Any]) -> None:
     src, dst = all_lists(graph)
     column, seen = np.zeros(len(src)), np.zeros(graph.num_vertices, np.uint8)
-    with Engine(graph, options(**how), directions=["out"]) as engine:
+    with open_engine(graph, options(**how), Needs(("out",), 1.0)) as engine:
         engine.scan_edges(column, write_ends, seen)
     np.testing.assert_array_equal(column, src * 10_000.0 + dst)
     np.testing.assert_array_equal(np.flatnonzero(seen), np.unique(src))
@@ -129,7 +132,7 @@ class Told:
 def test_what_is_within_a_step_leaves_no_trace(graph: Graph, tmp_path: Path) -> None:
     told = Told()
     given = options(progress=told, checkpoint=tmp_path / "c", checkpoint_every=Schedule.parse("1"))
-    with Engine(graph, given, directions=[]) as engine:
+    with open_engine(graph, given, Needs((), 1.0)) as engine:
         outer = engine.array("outer", np.float64, 0)
         with Recovery(engine, {"algorithm": "outer"}) as recovery:
             with engine.step(), engine.within_step():

@@ -17,7 +17,6 @@ from typing import Any
 import penstock as ps
 from penstock import algorithms
 from penstock.engine.options import RunOptions
-from penstock.engine.rehearsal import plan_run
 from penstock.errors import BudgetError
 
 
@@ -39,7 +38,7 @@ def main(text: str) -> None:
 
 def _plan_and_run(graph: Any, algorithm: Any, parameters: Any, options: Any) -> list[str]:
     try:
-        plan_run(graph, algorithm, parameters, RunOptions.of(**options))
+        algorithm.plan(graph, RunOptions.of(**options), parameters)
     except BudgetError as error:
         return ["refused", str(error)]
     try:

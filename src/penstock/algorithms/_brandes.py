@@ -19,17 +19,19 @@ Brandes: "A faster algorithm for betweenness centrality", J. Mathematical Sociol
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.algorithms._brandes_whole import FOLD_BYTES, WHOLE_SOURCES, chunk_bytes, is_small
 from penstock.algorithms._levels import search_levels
-from penstock.algorithms._sources import all_or_some, source_identity
+from penstock.algorithms._sources import all_or_some, check_k, source_identity
 from penstock.algorithms.sssp import shortest_distances
-from penstock.engine.algorithm import Cost
+from penstock.engine.counts import Counts, Selected
 from penstock.engine.engine import Engine
+from penstock.engine.needs import Needs
 from penstock.engine.recovery import Recovery
 from penstock.engine.vertices import vids_of
 from penstock.errors import InputError, OptionError
@@ -308,23 +310,43 @@ def scale_of(graph: Graph, sources: int, *, normalized: bool, endpoints: bool) -
     return ends / (sources * (1 if graph.directed else 2))
 
 
-def search_cost(graph: Graph, k: int | None, sources: Any, *, weight: bool, **more: Any) -> Cost:
-    """What the sweeps need and do. A source costs about so many passes on R-MAT graphs: a search,
-    and both sweeps, which look at a page once for each level that has vertices in it.
+def sweep_needs(
+    counts: Counts,
+    k: int | None,
+    sources: Selected | None,
+    *,
+    weight: bool,
+    vertex_bytes: int = 0,
+    edge_bytes: int = 0,
+    row_bytes: int = 0,
+) -> list[Needs]:
+    """What the sweeps need and do, with so many bytes of sums for each vertex or stored edge, and
+    then, instead of their own state, so many bytes of the result for each edge. A source costs
+    about so many passes on R-MAT graphs: a search, and both sweeps, which look at a page once for
+    each level that has vertices in it; with sums of edges, once more.
     """
-    count = graph.num_vertices if k is None else k
-    if sources is not None:
-        count = np.size(sources)
-    name = graph.catalog.weight if weight else None
+    if sources is not None and k is not None:
+        raise OptionError("k, sources: give one of them")
+    check_k(counts, k)
+    count = counts.num_vertices if k is None else k
+    count = count if sources is None else sources.count
+    name = counts.weight if weight else None
     passes, resident = (WEIGHTED_PASSES, 8.0) if name else (PASSES, 2.5)
-    passes += more.pop("passes", 0.0)
-    return Cost(
-        SWEEP_BYTES + more.pop("vertex_bytes"),
-        ("out", "in"),
-        passes * count,
-        columns=() if name is None else (name,),
-        gathered_bytes=8,
-        work=1.5,
-        resident_passes=resident * count,
-        **more,
-    )
+    passes += 1.0 if edge_bytes else 0.0
+    columns = () if name is None else (name,)
+    stored = counts.of("out").num_edges
+    sums, rows = edge_bytes * stored, row_bytes * counts.num_edges
+    memory = Needs(
+        ("out", "in"), resident * count, columns, vertex_bytes=SWEEP_BYTES + vertex_bytes,
+        more_bytes=sums + max(rows - SWEEP_BYTES * counts.num_vertices, 0),
+        forms=("memory",), gathered_bytes=8, work=1.5,
+    )  # fmt: skip
+    stream = replace(memory, passes=passes * count, forms=("stream",))
+    if name is not None or not is_small(counts):
+        return [memory, stream]
+    folding = 0 if counts.directed or not edge_bytes else FOLD_BYTES * stored
+    whole = replace(
+        memory, vertex_bytes=vertex_bytes, more_bytes=sums + max(rows, folding), way=WHOLE_SOURCES,
+        worker_bytes=chunk_bytes(counts, of_edges=edge_bytes > 0),
+    )  # fmt: skip
+    return [whole, memory, stream]

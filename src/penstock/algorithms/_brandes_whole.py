@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.engine.counts import Counts
 from penstock.engine.engine import Engine
 from penstock.jit import kernel
 from penstock.stream.resident import ResidentLists
@@ -16,17 +17,25 @@ from penstock.types import U32, Array
 
 #: Vertices and stored edges that such a graph has, together, at most.
 SMALL = 1 << 20
+#: Bytes that :func:`fold` takes for each stored edge.
+FOLD_BYTES = 40
+#: What this way to run is called.
+WHOLE_SOURCES = "whole sources"
 #: Sources in a chunk.
 CHUNK = 32
 #: Bytes for each vertex of a chunk that is worked on, besides the sums.
 CHUNK_BYTES = 8 + 8 + 4 + 4
 
 
-def is_small(engine: Engine) -> bool:
-    """Whether sources are better taken as a whole."""
-    graph = engine.graph
-    edges = graph.catalog.directions[graph.stored("out")].num_edges
-    return engine.is_resident() and graph.num_vertices + edges <= SMALL
+def is_small(counts: Counts) -> bool:
+    """Whether sources are better taken as a whole, if lists are in memory."""
+    return counts.num_vertices + counts.of("out").num_edges <= SMALL
+
+
+def chunk_bytes(counts: Counts, *, of_edges: bool) -> int:
+    """What a thread needs for a chunk."""
+    length = counts.of("out").num_edges if of_edges else counts.num_vertices
+    return counts.num_vertices * CHUNK_BYTES + 8 * length
 
 
 def chunk_sums(
@@ -39,8 +48,6 @@ def chunk_sums(
     assert isinstance(lists, ResidentLists)
     block = lists.block
     length = len(block.neighbours) if of_edges else engine.num_vertices
-    one = engine.num_vertices * CHUNK_BYTES + 8 * length
-    at_once = max(1, min(engine.threads, engine.budget.left // max(one, 1)))
 
     def work(stream: int, first: int) -> Array:
         sums = np.zeros(length)
@@ -50,7 +57,7 @@ def chunk_sums(
         engine.metrics.per_stream[stream].edges_traversed += int(edges)
         return sums
 
-    firsts = range(0, len(sources), CHUNK)[:at_once]
+    firsts = range(0, len(sources), CHUNK)[: engine.threads]
     return min(firsts[-1] + CHUNK, len(sources)), engine.workers.run(work, firsts)
 
 

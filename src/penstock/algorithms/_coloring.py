@@ -24,12 +24,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.algorithms._whole_lists import degrees_of, max_degree
+from penstock.algorithms._whole_lists import degrees_of
 from penstock.engine.checkpoint_file import within
+from penstock.engine.counts import Counts
 from penstock.engine.engine import Engine
+from penstock.engine.needs import Room
 from penstock.engine.recovery import Recovery
 from penstock.jit import atomic_add, compare_and_swap, inlined, kernel
-from penstock.store.graph import Graph
 from penstock.stream.lists import Piece
 from penstock.stream.resident import ResidentLists
 from penstock.types import I64, U32, VID
@@ -39,7 +40,7 @@ I32 = NDArray[np.int32]
 #: Bytes of state for each vertex: colours (degrees, on the way to an order), an order ...
 STATE_BYTES = 8
 #: ... and what is known of the vertices of a window, the more the better.
-WINDOW_BYTES = (16, 8, 4, 2)
+LEAST_WINDOW, MOST_WINDOW = 2, 16
 #: Words for each vertex of a window, besides bits and neighbours: its number, where its bits and
 #: its neighbours begin, and some on the way.
 VERTEX_WORDS = 8
@@ -51,16 +52,15 @@ NONE, LOST = 0xFFFFFFFF, 0xFFFFFFFE
 STEP_VERTICES = 1 << 22
 
 
-def window_words(graph: Graph, window_bytes: int) -> int:
-    """The words that a window may take, at least those of a vertex."""
-    least = max_degree(graph) // 32 + 2 * (SOME_PARTS + VERTEX_WORDS)
-    return min(max(window_bytes * graph.num_vertices // 4, least, 1 << 12), LOST)
+def window_room(counts: Counts) -> Room:
+    """The bytes that a window may take, at least those of a vertex."""
+    least = max(4 * (counts.max_degree // 32 + 2 * (SOME_PARTS + VERTEX_WORDS)), 1 << 14)
+    least = max(least, LEAST_WINDOW * counts.num_vertices)
+    return Room(least, min(max(MOST_WINDOW * counts.num_vertices, least), 4 * LOST))
 
 
-def color_greedily(
-    engine: Engine, order: U32 | None, words: int, identity: dict[str, object]
-) -> I32:
-    """The colour of each vertex; on a stream with so many words for windows."""
+def color_greedily(engine: Engine, order: U32 | None, identity: dict[str, object]) -> I32:
+    """The colour of each vertex."""
     n = engine.num_vertices
     colours: I32 = engine.array("colours", np.int32, -1)
     if order is not None:
@@ -70,11 +70,11 @@ def color_greedily(
     as_they_come = streamed and in_order and len(engine.directions) == 1
     windows = None
     if streamed and not as_they_come:
-        windows = _Windows(engine, order, words, colours)
-    taken: U32 = np.zeros(max_degree(engine.graph) + 2 if windows is None else 0, np.uint32)
+        windows = _Windows(engine, order, engine.plan.room // 4, colours)
+    taken: U32 = np.zeros(engine.counts.max_degree + 2 if windows is None else 0, np.uint32)
     engine.options.progress.start("vertices", None, "windows")
     with Recovery(engine, {"algorithm": "color", **identity}) as recovery:
-        rules = {"colours": within(-1, max_degree(engine.graph))}
+        rules = {"colours": within(-1, engine.counts.max_degree)}
         saved = recovery.resume({"colours": colours}, rules)
         step, begin = (0, 0) if saved is None else (saved[0], saved[1].whole("position", 0, n))
         while begin < n:

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.algorithms._whole_lists import WholeLists, max_degree
+from penstock.algorithms._whole_lists import WholeLists
 from penstock.engine.checkpoint_file import within
 from penstock.engine.engine import Engine
 from penstock.engine.recovery import Recovery
@@ -41,7 +41,7 @@ I32 = NDArray[np.int32]
 STREAM_BYTES = 8
 #: ... and lists that are gathered, the more the better. With the most of these there is also room
 #: for what is needed in memory: degrees, vertices left, a queue, what is found at a time.
-GATHERED_BYTES = (16, 8, 4, 2)
+LEAST_GATHERED, MOST_GATHERED = 2, 16
 #: So many edges of vertices that wait to be peeled are worth several threads.
 MANY = 1 << 19
 #: Estimates are counted in so many places.
@@ -53,8 +53,8 @@ FEW = 1 << 12
 LEVEL, LEFT, HEAD, TAIL, LAST, EDGES = range(6)
 
 
-def core_numbers(engine: Engine, words: int) -> I32:
-    """The core number of each vertex; on a stream with so many words for lists."""
+def core_numbers(engine: Engine) -> I32:
+    """The core number of each vertex."""
     cores: I32 = engine.array("cores", np.int32)
     engine.options.progress.start("steps", None, "steps")
     with Recovery(engine, {"algorithm": "core_number"}) as recovery:
@@ -62,7 +62,7 @@ def core_numbers(engine: Engine, words: int) -> I32:
             recovery.resume({})  # the estimates of a stream are of no use
             _peel_all(engine, cores)
         else:
-            _lower_all(engine, cores, words, recovery)
+            _lower_all(engine, cores, recovery)
     return cores
 
 
@@ -112,12 +112,12 @@ def _peel_all(engine: Engine, cores: I32) -> None:
         engine.metrics.per_stream[0].edges_traversed += int(state[EDGES])
 
 
-def _lower_all(engine: Engine, cores: I32, words: int, recovery: Recovery) -> None:
+def _lower_all(engine: Engine, cores: I32, recovery: Recovery) -> None:
     support: I32 = engine.array("support", np.int32, 0)
-    whole_lists = WholeLists(engine, words)
+    whole_lists = WholeLists(engine, engine.plan.room // 4)
     groups = len(whole_lists.sizes)
     saved_arrays = {"estimates": cores, "support": support}
-    rules = {"estimates": within(0, max_degree(engine.graph))}
+    rules = {"estimates": within(0, engine.counts.max_degree)}
     saved = recovery.resume(saved_arrays, rules)
     step, position = (0, groups)
     if saved is None:

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from penstock.engine.algorithm import Task
-from penstock.engine.execute import Outcome
+from penstock.engine.counts import Counts, Selected
+from penstock.engine.execute import Outcome, program_requirements
+from penstock.engine.needs import Needs
 from penstock.engine.programs import Settings
 from penstock.engine.vertices import some_vertices
 from penstock.errors import OptionError
@@ -73,18 +75,35 @@ LEVELS = Program(
 )
 
 
+def search_needs(counts: Counts, sources: Selected) -> list[Needs]:
+    """What :func:`search` needs."""
+    return _needs(counts, LEVELS, {"limit": _FAR}, {"begins": _begins_bytes(sources)})
+
+
 def search(task: Task, sources: U32, limit: int | None) -> tuple[Array, U32]:
     """Levels and parents, as :func:`penstock.bfs` has them."""
     params = {"limit": _FAR if limit is None else limit}
-    outcome = _from_sources(task, LEVELS, sources, params)
+    outcome = _from_sources(task, sources, params)
     return outcome.values["level"], outcome.values["parent"]
 
 
-def _from_sources(task: Task, program: Program, sources: U32, params: dict[str, Any]) -> Outcome:
+def _begins_bytes(sources: Selected) -> int:
+    """Of the numbers that mark sources: a vertex number and a byte each."""
+    return (4 + 1) * sources.count
+
+
+def _needs(
+    counts: Counts, program: Program, params: dict[str, Any], given: dict[str, int]
+) -> list[Needs]:
+    """What a program needs that looks only at what changed."""
+    return program_requirements(counts, program, passes=2.0, params=params, given=given)
+
+
+def _from_sources(task: Task, sources: U32, params: dict[str, Any]) -> Outcome:
     ones: Array = np.ones(len(sources), np.uint8)
     begins = some_vertices(task.graph.num_vertices, sources, ones, 0)
     settings = Settings(params, _iterations(task), start=sources, fixed={"begins": begins})
-    return task.execute(program, settings)
+    return task.execute(settings)
 
 
 # Shortest paths
@@ -117,9 +136,14 @@ DISTANCES = Program(
 )
 
 
+def distance_needs(counts: Counts, sources: Selected) -> list[Needs]:
+    """What :func:`distances_from` needs."""
+    return _needs(counts, DISTANCES, {"cutoff": np.inf}, {"begins": _begins_bytes(sources)})
+
+
 def distances_from(task: Task, sources: U32, cutoff: float) -> Array:
     """The distance of each vertex from the nearest source, in a graph with weights of 0 or more."""
-    outcome = _from_sources(task, DISTANCES, sources, {"cutoff": cutoff})
+    outcome = _from_sources(task, sources, {"cutoff": cutoff})
     return outcome.values["distance"]
 
 
@@ -139,14 +163,19 @@ LABELS = Program(
 )
 
 
-def label_by_program(task: Task) -> U32:
-    """The smallest vertex number of each component of an undirected graph."""
-    if task.graph.directed:
+def label_needs(counts: Counts) -> list[Needs]:
+    """What :func:`label_by_program` needs."""
+    if counts.directed:
         raise OptionError(
             "devices: connected_components of a directed graph looks both ways along its edges, "
             "which needs one CPU; leave out devices, or build the graph with directed=False"
         )
-    return task.execute(LABELS, Settings({}, _iterations(task))).values["label"]
+    return _needs(counts, LABELS, {}, {})
+
+
+def label_by_program(task: Task) -> U32:
+    """The smallest vertex number of each component of an undirected graph."""
+    return task.execute(Settings({}, _iterations(task))).values["label"]
 
 
 # Degrees
@@ -163,7 +192,12 @@ DEGREES = Program(
 )
 
 
+def degree_needs(counts: Counts) -> list[Needs]:
+    """What :func:`count_degrees` needs."""
+    return program_requirements(counts, DEGREES, passes=1.0)
+
+
 def count_degrees(task: Task) -> I64:
     """How many edges lead to each vertex, counted edge by edge."""
     settings = Settings({}, 1 if task.graph.num_vertices else 0)
-    return task.execute(DEGREES, settings).values["degree"]
+    return task.execute(settings).values["degree"]

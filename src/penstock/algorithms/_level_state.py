@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from penstock.algorithms._direction import Frontier, Mode, Thresholds
 from penstock.algorithms._level_bits import vertices_of
+from penstock.engine.counts import Counts
 from penstock.engine.engine import Engine
-from penstock.engine.topology import FOUND_BYTES
+from penstock.engine.sizes import FOUND_BYTES
 from penstock.process import retain_freed_memory
-from penstock.store.graph import Graph
 from penstock.stream.block import Block
 from penstock.stream.resident import ResidentLists
 from penstock.types import NO_VERTEX, U32, U64, VID, Array, Direction
@@ -28,14 +28,14 @@ LISTED = 64
 KEPT_BYTES = 64 << 20
 
 
-def frontier_bytes(graph: Graph, directions: tuple[Direction, ...] = ("out",)) -> int:
+def frontier_bytes(counts: Counts, directions: tuple[Direction, ...] = ("out",)) -> int:
     """What the frontier of a streamed search takes, at most: it has only vertices that an edge
     leads to, listed in parts and then as a whole; and what is found on the way.
     """
-    n = listed = graph.num_vertices
+    n = listed = counts.num_vertices
     if len(directions) == 1:
-        known = graph.stored("out" if len(graph.directions) == 1 else "in")
-        listed -= graph.catalog.directions[known].degree_histogram[0]
+        known: Direction = "out" if len(counts.directions) == 1 else "in"
+        listed -= counts.of(known).degree_histogram[0]
     return 8 * listed + 8 * (n // LISTED) + FOUND_BYTES
 
 

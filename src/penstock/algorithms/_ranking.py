@@ -25,16 +25,21 @@ Repeating: iterations are steps of a vertex program, which looks after itself.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from penstock.algorithms._weights import WeightSums, weight_sums
+from penstock.algorithms._weights import WeightSums, weight_column, weight_needs, weight_sums
 from penstock.engine import vertices
 from penstock.engine.algorithm import Task
+from penstock.engine.counts import Counts
+from penstock.engine.execute import program_requirements
 from penstock.engine.given import Numbers, SparseNumbers
+from penstock.engine.needs import Needs
+from penstock.engine.parameters import check_max_iter, check_tol
 from penstock.engine.programs import Settings
 from penstock.engine.result import Result
 from penstock.errors import ConvergenceError, OptionError
@@ -91,6 +96,44 @@ class Pace:
     strategy: Literal["auto", "pull", "push"] = "auto"
 
 
+def walk_needs(
+    counts: Counts, pace: Pace, given: Mapping[str, int], *, name: str, weight: bool, passes: float
+) -> list[Needs]:
+    """What :func:`walk_ranks` needs. ``given``: the bytes that are held of where jumps and landings
+    lead, if these are not to all vertices alike.
+    """
+    _check_pace(pace)
+    if not weight and not given:
+        program, params = _plain(pace.dtype), dict.fromkeys(("alpha", "dangling"), 0.0)
+    else:
+        program = _general(name, pace.dtype, weight=weight, given=given)
+        params = dict.fromkeys(("alpha", "dangling", "even"), 0.0)
+    parts: tuple[Needs, ...] = ()
+    if weight:
+        weight_column(counts, name)
+        params["unit"] = 1.0
+        parts = (weight_needs(counts, "out", pace.dtype.itemsize, sum(given.values())),)
+    return program_requirements(
+        counts, program, passes=passes + weight, params=params, given=given, mode=pace.mode,
+        strategy=pace.strategy, work=1.2 if weight else 1.0, parts=parts,
+    )  # fmt: skip
+
+
+def passes_until(tol: float, factor: float, max_iter: int) -> float:
+    """Iterations until changes that shrink by a factor each are below a share ``tol`` of the first
+    one.
+    """
+    if tol > 0 and 0 < factor < 1:
+        expected = np.log(max(tol, 1e-300)) / np.log(factor)
+        return float(min(max(np.ceil(expected), 1), max_iter))
+    return float(max_iter)
+
+
+def _check_pace(pace: Pace) -> None:
+    check_tol(pace.tol)
+    check_max_iter(pace.max_iter)
+
+
 def distribution(graph: Graph, values: Any, name: str, dtype: np.dtype[np.floating]) -> Numbers:
     """Numbers that the user gives for vertices, by vertex number, scaled to add up to 1."""
     given = vertices.by_vid(graph, values, name, 0.0, dtype)
@@ -113,7 +156,6 @@ def distribution(graph: Graph, values: Any, name: str, dtype: np.dtype[np.floati
 def walk_ranks(task: Task, walk: Walk, pace: Pace) -> Result:
     """How likely the walker is to be at each vertex."""
     graph, n = task.graph, task.graph.num_vertices
-    program = _plain(pace.dtype) if walk.is_plain else _general(walk, pace.dtype)
     settings = Settings(
         params={"alpha": float(walk.alpha), "dangling": _dangling_at_first(graph, walk)},
         max_iter=pace.max_iter if n else 0,
@@ -127,7 +169,7 @@ def walk_ranks(task: Task, walk: Walk, pace: Pace) -> Result:
     if walk.weight:
         settings.params["unit"] = 1.0
         settings.prepare = lambda settings: _weigh(task, walk, pace.dtype, settings)
-    outcome = task.execute(program, settings)
+    outcome = task.execute(settings)
     change = outcome.totals["change"]
     if np.isnan(change):
         raise ConvergenceError(
@@ -256,11 +298,13 @@ def _landing(vertex, p):  # type: ignore[no-untyped-def]
     return vertex.landing
 
 
-def _general(walk: Walk, dtype: np.dtype[np.floating]) -> Program:
-    """With fields for what the walk makes a difference of."""
-    out = _weight if walk.weight else _degree
-    jump = _evenly if walk.jump is None else _jump
-    land = jump if walk.landing is None else _landing
+def _general(
+    name: str, dtype: np.dtype[np.floating], *, weight: bool, given: Collection[str]
+) -> Program:
+    """With fields for what the walk makes a difference of: ``given`` has some of jump, landing."""
+    out = _weight if weight else _degree
+    jump = _jump if "jump" in given else _evenly
+    land = _landing if "landing" in given else jump
 
     def init(vertex, p):  # type: ignore[no-untyped-def]
         rank = p.even / p.num_vertices + (1.0 - p.even) * jump(vertex, p)
@@ -286,15 +330,15 @@ def _general(walk: Walk, dtype: np.dtype[np.floating]) -> Program:
         change = abs(new.share - old.share)
         return change * out(old, p) if out(old, p) > 0 else change
 
-    fixed = dict.fromkeys(walk.fields, dtype)
+    fixed = dict.fromkeys(given, dtype)
     return Program(
         state={"share": dtype},
         init=init,
-        gather=weigh if walk.weight else follow,
+        gather=weigh if weight else follow,
         sum="add",
         identity=0.0,
-        apply=weighed_step if walk.weight else step,
-        fixed={**fixed, "out_weight": dtype} if walk.weight else fixed,
+        apply=weighed_step if weight else step,
+        fixed={**fixed, "out_weight": dtype} if weight else fixed,
         totals={"dangling": dangling, "change": change},
-        name=walk.name,
+        name=name,
     )

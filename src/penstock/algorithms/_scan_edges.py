@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 
 from penstock.algorithms._scan import VERTEX_BYTES
 from penstock.algorithms._triangle_kernels import OF_EDGES
-from penstock.algorithms._triangles import Counting, Wanted, usual_cost
-from penstock.engine.algorithm import Cost
+from penstock.algorithms._triangles import Counting, Wanted, counting_needs
+from penstock.engine.counts import Counts
 from penstock.engine.edge_columns import EdgeColumns, Home, NewColumns
 from penstock.engine.engine import Engine
+from penstock.engine.needs import Needs
 from penstock.engine.windows import ROOM, PageLists, Window, lists_bytes, strip_bytes
-from penstock.store.graph import Graph
 from penstock.types import U32
 
 #: What is counted: the common neighbours of edges, and the neighbours of each vertex.
@@ -38,20 +38,22 @@ class Edges:
     not_kept: str | None = None
 
 
-def usual_cost_of_edges(graph: Graph) -> Cost:
-    """Before it is known how much memory there is: as if they had to be counted."""
-    counting = usual_cost(graph, WANTED)
+def edge_needs(counts: Counts) -> Needs:
+    """As if they had to be counted."""
+    counting = counting_needs(counts, WANTED)
     return replace(counting, passes=counting.passes + 4)
 
 
-def open_edges(engine: Engine, room: int, home: Home | None) -> Edges:
-    """The edges, in windows that take no more than so many bytes. If they cannot be kept where the
-    user asked for, that raises before they are counted; beside the graph, it only gets noted.
+def open_edges(engine: Engine, home: Home | None) -> Edges:
+    """The edges, in windows that take no more than the plan has room for. If they cannot be kept
+    where the user asked for, that raises before they are counted; beside the graph, it only gets
+    noted.
     """
+    room = engine.plan.room
     if home is None:
-        return _count(engine, room, None)
+        return _count(engine, None)
     held, key = engine.graph.kept, ("edges with common neighbours", (str(home.folder),))
-    fits = room >= lists_bytes(engine.graph, WANTED.entry_bytes)
+    fits = room >= lists_bytes(engine.counts, WANTED.entry_bytes)
     stays = engine.is_resident() and fits
     there = held.get(key) if stays else None
     if there is not None:
@@ -63,17 +65,17 @@ def open_edges(engine: Engine, room: int, home: Home | None) -> Edges:
         kept = home.find()
     except OSError as error:
         not_kept = _not_kept(engine, home, error)
-        return replace(_count(engine, room, None), not_kept=not_kept)
+        return replace(_count(engine, None), not_kept=not_kept)
     if kept is None and home.folder is None and not fits:  # no room to keep them in memory
-        return _count(engine, room, None)
-    edges = _count(engine, room, home) if kept is None else _read(engine, room, kept)
+        return _count(engine, None)
+    edges = _count(engine, home) if kept is None else _read(engine, kept)
     for window in edges.windows() if stays else ():
         arrays = [window.offsets, window.neighbours, window.values]
         held[key] = (*arrays, edges.num_neighbours)
     return edges
 
 
-def _count(engine: Engine, room: int, home: Home | None) -> Edges:
+def _count(engine: Engine, home: Home | None) -> Edges:
     not_kept: str | None = None
     with ExitStack() as stack:
         new: NewColumns | None = None
@@ -81,7 +83,7 @@ def _count(engine: Engine, room: int, home: Home | None) -> Edges:
             new = None if home is None else stack.enter_context(home.begin())
         except OSError as error:
             not_kept = _not_kept(engine, home, error)
-        counting = Counting(engine, WANTED, room)
+        counting = Counting(engine, WANTED)
         pairs = counting.run({"algorithm": "scan"})
         try:
             if new is not None:
@@ -108,12 +110,12 @@ def _not_kept(engine: Engine, home: Home | None, error: OSError) -> str:
     return str(error)
 
 
-def _read(engine: Engine, room: int, kept: EdgeColumns) -> Edges:
-    graph, entry_bytes = engine.graph, WANTED.entry_bytes
+def _read(engine: Engine, kept: EdgeColumns) -> Edges:
+    counts, entry_bytes, room = engine.counts, WANTED.entry_bytes, engine.plan.room
     engine.budget.take(room, ROOM)
-    engine.budget.take(strip_bytes(graph), "pairs of strips")
+    engine.budget.take(strip_bytes(counts), "pairs of strips")
     engine.budget.take(kept.num_neighbours.nbytes, "numbers of neighbours")
-    lists = PageLists(engine, fit=room >= lists_bytes(graph, entry_bytes))
+    lists = PageLists(engine, fit=room >= lists_bytes(counts, entry_bytes))
     with engine.step(mode="measure"):
         lists.measure()
         lists.settle(room, entry_bytes)

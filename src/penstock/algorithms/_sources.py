@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.engine.algorithm import Task
+from penstock.engine.counts import Counts, Selected
 from penstock.errors import OptionError
 from penstock.store.graph import Graph
 from penstock.types import U32, VID
@@ -18,10 +19,20 @@ SPELLED = 16
 
 def sources_of(task: Task, source: Any, name: str = "source") -> U32:
     """The vertex numbers of what a user gives as sources: one vertex or several."""
-    found = task.vids(source, name)
-    if len(found) == 0:
+    return task.vids(source, name)
+
+
+def check_selected(source: Selected, name: str = "source") -> None:
+    """Raise if a parameter names no vertex."""
+    if source.count == 0:
         raise OptionError(f"{name}: expected a vertex or several, got none")
-    return found
+
+
+def check_k(counts: Counts, k: int | None) -> None:
+    """Raise unless so many vertices can be chosen."""
+    n = counts.num_vertices
+    if k is not None and not 1 <= k <= n:
+        raise OptionError(f"k: expected a number from 1 to {n:,} (the vertices), got {k}")
 
 
 def all_or_some(graph: Graph, k: int | None, seed: int) -> U32:
@@ -31,8 +42,6 @@ def all_or_some(graph: Graph, k: int | None, seed: int) -> U32:
     n = graph.num_vertices
     if k is None:
         return np.arange(n, dtype=VID)
-    if not 1 <= k <= n:
-        raise OptionError(f"k: expected a number from 1 to {n:,} (the vertices), got {k}")
     ranks = np.random.default_rng(seed).choice(n, k, replace=False)
     order = graph.vid_of_rank
     return np.sort((ranks if order is None else order[ranks]).astype(VID))

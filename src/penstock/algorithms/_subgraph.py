@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -18,9 +17,10 @@ from penstock.algorithms._level_state import I32, STATE_BYTES, frontier_bytes
 from penstock.algorithms._levels import search_levels
 from penstock.arrays import distinct
 from penstock.device.lists import notify
-from penstock.engine.algorithm import Cost, Task
+from penstock.engine.algorithm import Task
+from penstock.engine.counts import Counts, Selected
 from penstock.engine.engine import Engine
-from penstock.engine.options import RunOptions
+from penstock.engine.needs import Needs
 from penstock.engine.result import Result
 from penstock.engine.result_edges import edge_table
 from penstock.jit import atomic_add, kernel
@@ -44,19 +44,9 @@ FEW = 32
 ROW_BYTES = 28
 
 
-def open_near(task: Task, cost: Cost) -> Engine:
-    """An engine for what looks at few of the lists: it does not load all of them for that, but
-    uses them if they are in memory already.
-    """
-    graph = task.graph
-    kept = all((graph.stored(each), cost.columns) in graph.kept for each in cost.directions)
-    task.options = replace(task.options, load=task.options.load and kept)
-    return task.open(cost)
-
-
-def column_names(graph: Graph) -> tuple[str, ...]:
+def column_names(counts: Counts) -> tuple[str, ...]:
     """All columns that the edges have."""
-    return tuple(column.name for column in graph.catalog.columns)
+    return tuple(counts.columns)
 
 
 def take_rows(engine: Engine, count: int) -> None:
@@ -68,32 +58,40 @@ def take_rows(engine: Engine, count: int) -> None:
 
 
 def rows_around(
-    graph: Graph, sources: U32, limit: int, directions: tuple[Direction, ...] = ("out",)
+    counts: Counts, sources: Selected, limit: int, directions: tuple[Direction, ...] = ("out",)
 ) -> int:
     """How many vertices there are within ``limit`` edges of some, at most, by their degrees."""
-    found = total = len(sources)
+    found = total = sources.count
     for level in range(limit):
         if level == 0:
-            degrees = (graph.degrees(each)[sources] for each in directions)
-            found = sum(int(each.sum(dtype=np.int64)) for each in degrees)
+            found = sum(sources.edges(each) for each in directions)
         else:
-            stats = (graph.catalog.directions[graph.stored(each)] for each in directions)
-            found *= sum(each.max_degree for each in stats)
+            found *= sum(counts.of(each).max_degree for each in directions)
         total += found
-        if found == 0 or total >= graph.num_vertices:
+        if found == 0 or total >= counts.num_vertices:
             break
-    return min(total, graph.num_vertices)
+    return min(total, counts.num_vertices)
 
 
-def around_cost(
-    graph: Graph, sources: U32, limit: int, directions: tuple[Direction, ...],
+def around_needs(
+    counts: Counts, sources: Selected, limit: int, directions: tuple[Direction, ...],
     columns: tuple[str, ...] = (), *, edges: bool = False,
-) -> Cost:  # fmt: skip
-    """The cost of :func:`vertices_around`, and of edges among them."""
-    rows = ROW_BYTES * rows_around(graph, sources, limit, directions)
-    return Cost(
-        max(STATE_BYTES + 4, PART_BYTES), directions, min(float(limit), 2.5) + edges,
-        columns=columns, gathered_bytes=1, more_bytes=max(frontier_bytes(graph, directions), rows),
+) -> Needs:  # fmt: skip
+    """What :func:`vertices_around` needs, and edges among them."""
+    rows = ROW_BYTES * rows_around(counts, sources, limit, directions)
+    return Needs(
+        directions, min(float(limit), 2.5) + edges, columns,
+        vertex_bytes=max(STATE_BYTES + 4, PART_BYTES),
+        more_bytes=max(frontier_bytes(counts, directions), rows),
+        only_loaded=True, gathered_bytes=1,
+    )  # fmt: skip
+
+
+def edge_needs(counts: Counts, direction: Direction, rows: int = 0) -> Needs:
+    """What it takes to read edges among some vertices, beside so many rows of a result."""
+    return Needs(
+        (direction,), 1.0, column_names(counts), vertex_bytes=PART_BYTES,
+        more_bytes=ROW_BYTES * rows, only_loaded=True, gathered_bytes=1,
     )  # fmt: skip
 
 
@@ -148,7 +146,7 @@ def _few_around(
     return vids[order], distances[order], member
 
 
-def list_direction(graph: Graph) -> Direction:
+def list_direction(graph: Graph | Counts) -> Direction:
     """Which lists have every edge: the out-lists, if there are any."""
     return "out" if "out" in graph.directions else "in"
 
@@ -233,12 +231,13 @@ def count_ends(engine: Engine, src: U32, dst: U32, counts: U32) -> None:
 
 
 def edges_later(
-    graph: Graph, options: RunOptions, cost: Cost, near: U32, far: U32, direction: Direction
+    task: Task, needs: Needs, near: U32, far: U32, direction: Direction
 ) -> Callable[[], Result]:
     """What reads the edges from some vertices to others when they are asked for."""
+    graph, options = task.graph, task.options
 
     def edges() -> Result:
-        with open_near(Task(graph, options), cost) as engine:
+        with Task(graph, options).open_part(needs) as engine:
             is_near: U8 = engine.array("near", np.uint8, 0)
             is_far: U8 = engine.array("far", np.uint8, 0)
             is_near[near], is_far[far] = 1, 1

@@ -25,32 +25,30 @@ triangle computations for very large (sparse (power-law)) graphs", Theoretical C
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import closing, nullcontext, suppress
-from dataclasses import dataclass, replace
+from contextlib import closing, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from penstock.algorithms import _triangle_kernels as kernels
-from penstock.engine.algorithm import Cost, Task
+from penstock.engine.counts import Counts
 from penstock.engine.engine import Engine
+from penstock.engine.needs import Needs, Room
 from penstock.engine.pairs import Call, EdgeColumn, Pairs
 from penstock.engine.recovery import Recovery
 from penstock.engine.scratch import zeros
-from penstock.engine.topology import list_bytes
 from penstock.engine.windows import (
     MARGIN,
     ROOM,
     EarlierLists,
     PageLists,
     Window,
-    directions_of,
     least_room,
     lists_bytes,
-    most_entries,
     strip_bytes,
 )
-from penstock.errors import BudgetError, OptionError
+from penstock.errors import OptionError
 from penstock.store.graph import Graph
 from penstock.types import I64, U16, U32, U64, Array
 
@@ -60,8 +58,6 @@ HUBS = 1 << 14
 ROW_SHARE = 3 / 4
 #: Of so many bits of the rows before the diagonal, at least one is set; else rows are no gain.
 SPARSE = 64
-#: Threads that a cost counts with before it is known how many there are.
-USUAL_THREADS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,26 +81,28 @@ class Wanted:
         counts = 0 if self.mode == kernels.OF_EDGES else 8
         return counts + (4 if self.degrees else 0) + self.other_bytes
 
-    def cost(self, graph: Graph, threads: int, window_bytes: int = 0) -> Cost:
-        """With windows of so many bytes. A thread has marks, a bit and a half for each vertex, and
-        what it finds for a list.
-        """
-        marks = threads * (graph.num_vertices * 3 // 16 + 4096 + 4 * most_entries(graph))
-        return Cost(
-            self.vertex_bytes, directions_of(graph), 4.0,
-            more_bytes=window_bytes + marks + strip_bytes(graph), gathered_bytes=8, work=20.0,
-        )  # fmt: skip
+
+def counting_needs(counts: Counts, wanted: Wanted, more: int = 0, least: int = 0) -> Needs:
+    """What counting needs. Its room is for windows: for all lists if they fit, and ``more`` bytes,
+    or else what is left if the topology streams. ``least``: bytes that the run needs instead of the
+    windows once it has counted. A thread has marks, a bit and a half for each vertex, and what it
+    finds for a list.
+    """
+    least = max(least_room(counts, wanted.entry_bytes), least)
+    return Needs(
+        counts.both_ways, 4.0,
+        vertex_bytes=wanted.vertex_bytes, more_bytes=strip_bytes(counts),
+        worker_bytes=counts.num_vertices * 3 // 16 + 4096 + 4 * counts.most_earlier,
+        room=Room(least, max(_whole_bytes(counts, wanted) + more, least)),
+        streams_per_thread=1,  # more would only take room
+        gathered_bytes=8, work=20.0,
+    )  # fmt: skip
 
 
-def usual_cost(graph: Graph, wanted: Wanted) -> Cost:
-    """Before it is known how much memory and how many threads there are."""
-    return wanted.cost(graph, USUAL_THREADS, _whole_bytes(graph, wanted))
-
-
-def _whole_bytes(graph: Graph, wanted: Wanted) -> int:
+def _whole_bytes(counts: Counts, wanted: Wanted) -> int:
     """Bytes of one window with all lists, and of the rows of bits."""
-    hubs = 0 if wanted.mode == kernels.OF_DIRECTIONS else min(graph.num_vertices, HUBS)
-    return lists_bytes(graph, wanted.entry_bytes) + row_bytes(hubs, wanted.mode)
+    hubs = 0 if wanted.mode == kernels.OF_DIRECTIONS else min(counts.num_vertices, HUBS)
+    return lists_bytes(counts, wanted.entry_bytes) + row_bytes(hubs, wanted.mode)
 
 
 def row_bytes(hubs: int, mode: int, entries: int = 0) -> int:
@@ -115,28 +113,6 @@ def row_bytes(hubs: int, mode: int, entries: int = 0) -> int:
     if mode != kernels.OF_EDGES:
         return 8 * words
     return 10 * words + 8 * (hubs + 1) + 4 * entries
-
-
-def open_with_room(task: Task, wanted: Wanted, more: int = 0, least: int = 0) -> tuple[Engine, int]:
-    """An engine, and the bytes for windows: all lists if they fit, and so many bytes more; or else
-    what is left if the topology streams. ``least``: bytes that whoever wants it needs instead of
-    the windows when they are done with.
-    """
-    graph, threads = task.graph, task.options.threads
-    least = max(least_room(graph, wanted.entry_bytes), least)
-    if task.options.streams is None:  # more than threads would only take room
-        for streams in (threads, 1):
-            task.options = replace(task.options, streams=streams)
-            with suppress(BudgetError):
-                task.open(wanted.cost(graph, threads, least))
-                break
-    plan = task.open(wanted.cost(graph, threads, least)).plan
-    held = plan.memory_bytes - plan.cache_pages * graph.catalog.page_bytes - least
-    if plan.resident:
-        stored = dict.fromkeys(graph.stored(each) for each in directions_of(graph))
-        held -= sum(list_bytes(graph, each, ()).resident_bytes for each in stored)
-    room = max(min(_whole_bytes(graph, wanted) + more, task.options.memory - held), least)
-    return task.open(wanted.cost(graph, threads, room)), room
 
 
 def choose_hubs(sizes: Array, most: int) -> int:
@@ -183,20 +159,20 @@ class Counting:
         self,
         engine: Engine,
         wanted: Wanted,
-        room: int,
         lists: EarlierLists | None = None,
     ) -> None:
         self.engine = engine
         self.wanted = wanted
         #: What counts instead of kernels of the CPU, if anything does.
         self.gpu = _gpu_counter(engine)
+        room = engine.plan.room
         if self.gpu is not None:
             room = min(room, self.gpu.inner_bytes)
         engine.budget.take(room, ROOM)
-        engine.budget.take(strip_bytes(engine.graph), "pairs of strips")
+        engine.budget.take(strip_bytes(engine.counts), "pairs of strips")
         self._room = room
         if lists is None:
-            fits = room >= lists_bytes(engine.graph, wanted.entry_bytes)
+            fits = room >= lists_bytes(engine.counts, wanted.entry_bytes)
             lists = PageLists(engine, fit=fits, pairs=wanted.mode == kernels.OF_DIRECTIONS)
         self.lists = lists
         self.counts: I64 = np.empty(0, np.int64)
@@ -297,7 +273,7 @@ class Counting:
         windows = MARGIN * self.lists.longest_bytes(entry_bytes)
         spare = min(self._room * ROW_SHARE, self._room - windows)
         if self.lists.fit:
-            spare = self._room - lists_bytes(self.engine.graph, entry_bytes)
+            spare = self._room - lists_bytes(self.engine.counts, entry_bytes)
         most = len(sizes)
         while most and row_bytes(most, mode, int(sizes[:most].sum())) > spare:
             most -= min(most, 64)

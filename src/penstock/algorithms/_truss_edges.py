@@ -15,22 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.algorithms import _triangle_kernels
-from penstock.algorithms._triangles import Counting, Wanted, open_with_room, usual_cost
+from penstock.algorithms._triangles import Counting, Wanted, counting_needs
 from penstock.algorithms._truss import (
     MOST_EDGES,
     PEELED_BYTES,
     PEELED_VERTEX_BYTES,
     rounds,
 )
-from penstock.engine.algorithm import Cost, Task
+from penstock.engine.counts import Counts
 from penstock.engine.engine import Engine
+from penstock.engine.needs import Needs
 from penstock.engine.pairs import EdgeColumn, Pairs
 from penstock.engine.recovery import Recovery
 from penstock.engine.scratch import InMemory, ScratchColumn
 from penstock.engine.windows import ROOM, EarlierLists, KeptLists, PageLists, Window, lists_bytes
 from penstock.errors import CorruptionError
 from penstock.jit import kernel
-from penstock.store.graph import Graph
 from penstock.types import U32, Array
 
 #: What is counted: the triangles of each edge; and a number of each vertex is found in the end.
@@ -49,21 +49,16 @@ MOST_LEVELS = 1 << 16
 WINDOW_SHARE = 8
 
 
-def cost_of(graph: Graph) -> Cost:
-    """What it takes to peel in memory."""
-    counting = usual_cost(graph, WANTED)
-    return replace(counting, more_bytes=counting.more_bytes + _more_room(graph), work=180.0)
+def truss_needs(counts: Counts, then_bytes: int = 0) -> Needs:
+    """To peel in memory, if there is room; and what the run needs then."""
+    more = _more_room(counts)
+    return replace(counting_needs(counts, WANTED, more, then_bytes), work=180.0)
 
 
-def _more_room(graph: Graph) -> int:
+def _more_room(counts: Counts) -> int:
     """Bytes that peeling takes besides the lists that are counted with."""
-    whole = PEELED_BYTES * graph.num_edges + PEELED_VERTEX_BYTES * graph.num_vertices
-    return max(whole - lists_bytes(graph, WANTED.entry_bytes), 0)
-
-
-def open_for_trusses(task: Task, then_bytes: int = 0) -> tuple[Engine, int]:
-    """An engine, and the bytes for edges: as many as are needed then, at least."""
-    return open_with_room(task, WANTED, _more_room(task.graph), then_bytes)
+    whole = PEELED_BYTES * counts.num_edges + PEELED_VERTEX_BYTES * counts.num_vertices
+    return max(whole - lists_bytes(counts, WANTED.entry_bytes), 0)
 
 
 class FoundEdges:
@@ -134,11 +129,11 @@ class _Left:
     of a smaller trussness need not be found.
     """
 
-    def __init__(self, engine: Engine, room: int, least: int = 2) -> None:
+    def __init__(self, engine: Engine, least: int = 2) -> None:
         graph = engine.graph
-        self._engine, self._room, self.least = engine, room, least
+        self._engine, self._room, self.least = engine, engine.plan.room, least
         self._lists: EarlierLists = PageLists(
-            engine, fit=room >= lists_bytes(graph, WANTED.entry_bytes)
+            engine, fit=self._room >= lists_bytes(engine.counts, WANTED.entry_bytes)
         )
         self.num_edges = graph.num_edges  # or fewer
         self._pairs: Pairs | None = None
@@ -170,7 +165,7 @@ class _Left:
         for held in (ROOM, "pairs of strips"):
             engine.budget.give_back(held)
         with engine.within_step():
-            counting = Counting(engine, WANTED, self._room, self._lists)
+            counting = Counting(engine, WANTED, self._lists)
             self._pairs = counting.run({})
         self._values, self.num_edges = counting.values, self._lists.total
 
@@ -217,23 +212,23 @@ class _Left:
         self.num_edges = 0
 
 
-def find_edges(engine: Engine, room: int, k: int | None = None) -> FoundEdges:
+def find_edges(engine: Engine, k: int | None = None) -> FoundEdges:
     """All edges with their trussness; or those of the k-truss, with k."""
     with _beginning(engine):
-        left = _Left(engine, room, 2 if k is None else max(k, 2))
+        left = _Left(engine, 2 if k is None else max(k, 2))
         engine.facts["rounds"] = rounds(engine, left, k)
     left.found.finish()
     return left.found
 
 
-def find_largest(engine: Engine, room: int) -> FoundEdges:
+def find_largest(engine: Engine) -> FoundEdges:
     """Edges with their trussness, among them all of the largest.
 
     First only few edges are looked at, those in most triangles: the truss of the largest k is
     likely to be among them. What is found there is right if the others can only have less.
     """
     with _beginning(engine):
-        left, lowest, done = _Left(engine, room), 2, 0
+        left, lowest, done = _Left(engine), 2, 0
         if left.num_edges > SMALL or not left.fits():
             with engine.step(mode="count", left=left.num_edges):
                 left.count()
@@ -244,7 +239,7 @@ def find_largest(engine: Engine, room: int) -> FoundEdges:
             if left.found.largest >= lowest or lowest == 2:
                 break
             lowest = max(lowest // 2, 2)
-            left = _Left(engine, room)
+            left = _Left(engine)
         engine.facts["rounds"] = done
     left.found.finish()
     return left.found

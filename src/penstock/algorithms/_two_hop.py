@@ -21,19 +21,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from penstock.algorithms import _two_hop_kernels as kernels
-from penstock.engine.algorithm import Cost, Task
+from penstock.engine.counts import Counts
 from penstock.engine.engine import Engine
-from penstock.engine.options import RunOptions
+from penstock.engine.needs import Needs, Room
 from penstock.engine.recovery import Recovery
-from penstock.engine.topology import list_bytes
-from penstock.store.graph import Graph
 from penstock.store.mapped import iter_parts
 from penstock.stream.block import Block
 from penstock.stream.lists import Piece
@@ -119,83 +117,57 @@ def batches(table: Array, most: int) -> list[tuple[range, list[int]]]:
 # What it takes
 
 
-def _is_sorted(graph: Graph) -> bool:
-    return graph.catalog.neighbour_order == "id"
-
-
-def _num_entries(graph: Graph) -> int:
-    return graph.catalog.directions[graph.stored("out")].num_edges
-
-
-def _place_dtype(graph: Graph) -> type[np.uint32 | np.uint64]:
-    """Of a place in all lists."""
-    return np.uint32 if _num_entries(graph) < 1 << 32 else np.uint64
-
-
-def cost_of(graph: Graph, room: int) -> Cost:
-    """With so many bytes for parts, rows and bit sets. A vertex has its size, how many entries lead
-    to it, and where its part begins and ends. Two passes for each range, if all parts fit.
+def size_needs(counts: Counts) -> list[Needs]:
+    """A vertex has its size, how many entries lead to it, and where its part begins and ends; a
+    thread has bit sets, for a range that fits the cache. The room is for parts of lists and rows:
+    as they are in memory if they are in order, or else copies. Two passes for each range, if all
+    parts fit.
     """
-    entries, histogram = _num_entries(graph), _histogram(graph)
+    entries, histogram = counts.of("out").num_edges, _histogram(counts)
     degrees = [0.0, 1.0, *(1.5 * 2.0**k for k in range(1, len(histogram)))]
     paths = sum(count * d * d for count, d in zip(histogram, degrees, strict=False))
-    width, _ = range_limits(graph.num_vertices, paths, entries, in_place=False)
-    passes = 2.0 * max(-(-(graph.num_vertices - histogram[0]) // width), 1)
-    return Cost(
-        8 + 4 + 2 * np.dtype(_place_dtype(graph)).itemsize, ("out",), passes,
-        more_bytes=room, gathered_bytes=8, work=1 + PATH_WORK * paths / max(entries, 1) / passes,
+    width, _ = range_limits(counts.num_vertices, paths, entries, in_place=False)
+    passes = 2.0 * max(-(-(counts.num_vertices - histogram[0]) // width), 1)
+    needs = Needs(
+        ("out",), passes,
+        vertex_bytes=8 + 4 + 2 * np.dtype(_place_dtype(entries)).itemsize,
+        worker_bytes=2 * 4 * words_of(min(counts.num_vertices, CACHED)),
+        room=Room(0, _whole_bytes(entries, in_place=False)),
+        gathered_bytes=8, work=1 + PATH_WORK * paths / max(entries, 1) / passes,
     )  # fmt: skip
+    if counts.neighbour_order != "id":
+        return [needs]
+    in_place = Room(0, _whole_bytes(entries, in_place=True))
+    return [replace(needs, forms=("memory",), room=in_place), needs]
 
 
-def _histogram(graph: Graph) -> Sequence[int]:
+def _whole_bytes(entries: int, *, in_place: bool) -> int:
+    """Bytes of the parts of one range with all targets, and of rows."""
+    return max(4 * entries, ROW_BYTES) + (0 if in_place else 4 * entries)
+
+
+def _place_dtype(entries: int) -> type[np.uint32 | np.uint64]:
+    """Of a place in all lists."""
+    return np.uint32 if entries < 1 << 32 else np.uint64
+
+
+def _histogram(counts: Counts) -> Sequence[int]:
     """How many vertices have 0, 1, 2 to 3, 4 to 7, ... edges to them, if that is known, or else
     from them.
     """
-    known: Direction = "out" if graph.directed and "in" not in graph.directions else "in"
-    return graph.catalog.directions[graph.stored(known)].degree_histogram
-
-
-def usual_cost(graph: Graph) -> Cost:
-    """Before it is known how much memory and how many threads there are."""
-    return cost_of(graph, _whole_bytes(graph, in_place=False))
-
-
-def _whole_bytes(graph: Graph, *, in_place: bool) -> int:
-    """Bytes of the parts of one range with all targets, and of rows."""
-    entries = 4 * _num_entries(graph)
-    return max(entries, ROW_BYTES) + (0 if in_place else entries)
-
-
-def _set_bytes(graph: Graph, options: RunOptions) -> int:
-    """Bytes of the bit sets of threads and of long lists, for a range that fits the cache."""
-    sets = 2 * (options.streams or 2 * options.threads)
-    return sets * 4 * words_of(min(graph.num_vertices, CACHED))
-
-
-def open_with_room(task: Task) -> tuple[Engine, int]:
-    """An engine, and the bytes for parts, rows and bit sets: all that they can use if it fits, or
-    else what is left.
-    """
-    graph, options = task.graph, task.options
-    least = _set_bytes(graph, options)
-    plan = task.open(cost_of(graph, least)).plan
-    held = plan.memory_bytes - plan.cache_pages * graph.catalog.page_bytes - least
-    in_place = plan.resident and _is_sorted(graph)
-    if plan.resident and not in_place:
-        held -= list_bytes(graph, graph.stored("out"), ()).resident_bytes
-    whole = _whole_bytes(graph, in_place=in_place) + least
-    room = max(min(whole, options.memory - held), least)
-    return task.open(cost_of(graph, room)), room
+    known: Direction = "out" if counts.directed and "in" not in counts.directions else "in"
+    return counts.of(known).degree_histogram
 
 
 class Sizes:
     """How many vertices are within two edges of each, and what they are counted with."""
 
-    def __init__(self, engine: Engine, room: int) -> None:
-        graph = engine.graph
+    def __init__(self, engine: Engine) -> None:
+        graph, room = engine.graph, engine.plan.room + engine.plan.worker_bytes
         self.engine = engine
+        #: Bytes for parts, rows and bit sets.
         self.room = room
-        self.in_order = _is_sorted(graph)
+        self.in_order = graph.catalog.neighbour_order == "id"
         self.lists = engine.lists("out")
         #: All lists, if they are in memory, and whether parts of them are used as they are there.
         self.block = self.lists.block if isinstance(self.lists, ResidentLists) else None
@@ -204,7 +176,9 @@ class Sizes:
         #: How many entries of all lists are a vertex.
         self.targets: U32 = engine.array("targets", np.uint32, 0)
         #: Where the part of each list begins and ends; at 0 if its page has no edges.
-        self.places: Array = np.zeros(2 * graph.num_vertices, _place_dtype(graph))
+        self.places: Array = np.zeros(
+            2 * graph.num_vertices, _place_dtype(engine.counts.of("out").num_edges)
+        )
         engine.budget.take(self.places.nbytes, "places")
         engine.budget.take(room, "parts of lists")
         #: Bit sets: one for each thread, and on a stream one for each of some long lists.
@@ -247,8 +221,8 @@ class Sizes:
         for begin, part in iter_parts(graph.degrees("out")):
             more, end = kernels.weigh(self.targets, begin, part)
             paths, last = paths + more, max(last, end)
-        entries = _num_entries(graph)
-        return range_limits(graph.num_vertices, paths, entries, in_place=self.in_place), last
+        entries = self.engine.counts.of("out").num_edges
+        return range_limits(self.engine.num_vertices, paths, entries, in_place=self.in_place), last
 
     def _range(self, low: int, last: int, limits: tuple[int, int], room: int) -> int:
         """Add the targets of a range that begins with one; where it ends."""

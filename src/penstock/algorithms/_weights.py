@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.engine.algorithm import Cost, Task
+from penstock.engine.algorithm import Task
+from penstock.engine.counts import Counts, counts_of
+from penstock.engine.needs import ListForm, Needs
 from penstock.errors import InputError, OptionError
 from penstock.jit import kernel
 from penstock.metrics import Counters
@@ -18,14 +20,24 @@ from penstock.types import U32, Array, Direction
 F64 = NDArray[np.float64]
 
 
-def weight_column(graph: Graph, name: str) -> str:
+def weight_column(counts: Counts, name: str) -> str:
     """The column of weights; raises if there is none."""
-    if graph.catalog.weight is None:
+    if counts.weight is None:
         raise OptionError(
             f"{name}: weight: the edges have no weights; build the graph with weights=, or leave "
             "this option out"
         )
-    return graph.catalog.weight
+    return counts.weight
+
+
+def weight_needs(counts: Counts, direction: Direction, width: int, held: int = 0) -> Needs:
+    """What :func:`weight_sums` needs, with sums of so many bytes; ``held``: bytes that the caller
+    has in memory at the same time.
+    """
+    # Lists that are not looked at again are not worth loading.
+    forms: tuple[ListForm, ...] = ("stream",) if counts.directed else ("memory", "stream")
+    columns = (weight_column(counts, ""),)
+    return Needs((direction,), 1.0, columns, vertex_bytes=width, more_bytes=held, forms=forms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +68,9 @@ def weight_sums(
     cannot have weights below 0, or endless ones: it raises if there are any.
     """
     graph = task.graph
-    columns = (weight_column(graph, refuse or ""),)
-    # Lists that nobody looks at again are not worth loading.
-    load = task.options.load and not graph.directed
-    aside = replace(task, options=replace(task.options, load=load, checkpoint=None, trace=None))
+    aside = Task(graph, replace(task.options, checkpoint=None, trace=None))
     width = 0 if dtype is None else dtype.itemsize
-    with aside.open(Cost(width, (direction,), 1.0, columns, held)) as engine:
+    with aside.open_part(weight_needs(counts_of(graph), direction, width, held)) as engine:
         values: Array = np.empty(0, np.float32)
         if dtype is not None:
             values = engine.array("sums of weights", dtype, 0)
@@ -94,7 +103,7 @@ def weighed_edges(graph: Graph, column: str | None) -> Iterator[tuple[U32, U32, 
 
 
 def _refuse(graph: Graph, name: str) -> None:
-    column = weight_column(graph, name)
+    column = weight_column(counts_of(graph), name)
     for src, dst, columns in graph.iter_edges():
         weights = columns[column]
         wrong = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from penstock.engine.counts import Counts
 from penstock.engine.engine import Engine
 from penstock.jit import kernel
 from penstock.store.graph import Graph
@@ -89,14 +90,9 @@ def _gather_direction(
     lists.visit(vertices, work)
 
 
-def max_degree(graph: Graph) -> int:
-    """The most neighbours of a vertex in all directions together, or more."""
-    return sum(stats.max_degree for stats in graph.catalog.directions.values())
-
-
-def least_words(graph: Graph) -> int:
+def least_words(counts: Counts) -> int:
     """The room that the longest list needs."""
-    return max(max_degree(graph) + VERTEX_WORDS, 1 << 12)
+    return max(counts.max_degree + VERTEX_WORDS, 1 << 12)
 
 
 class WholeLists:
@@ -104,7 +100,7 @@ class WholeLists:
 
     def __init__(self, engine: Engine, words: int) -> None:
         self.engine = engine
-        self.words = max(words, least_words(engine.graph))
+        self.words = max(words, least_words(engine.counts))
         engine.budget.take(4 * self.words, "gathered lists")
         n, table = engine.num_vertices, engine.graph.page_table(engine.graph.directions[0])
         firsts = table["first_vid"].astype(np.int64)

@@ -27,13 +27,15 @@ from penstock.algorithms._brandes import (
     add_up,
     choose_sources,
     scale_of,
-    search_cost,
+    sweep_needs,
 )
-from penstock.algorithms._brandes_whole import chunk_sums, is_small
+from penstock.algorithms._brandes_whole import WHOLE_SOURCES, chunk_sums
 from penstock.algorithms._vids import by_vid
 from penstock.algorithms._weights import weighed_edges
-from penstock.engine.algorithm import Cost, Task, Vertices, algorithm
+from penstock.engine.algorithm import Task, Vertices, algorithm
+from penstock.engine.counts import Counts, Selected
 from penstock.engine.engine import Engine
+from penstock.engine.needs import Needs
 from penstock.engine.result import Result
 from penstock.errors import VerificationError
 from penstock.jit import kernel
@@ -41,23 +43,23 @@ from penstock.store.graph import Graph
 from penstock.types import U32, Array
 
 
-def _cost(
-    graph: Graph,
+def _requirements(
+    counts: Counts,
     k: int | None,
     normalized: bool,
     weight: bool,
     endpoints: bool,
     seed: int,
-    sources: Vertices,
-) -> Cost:
-    return search_cost(graph, k, sources, weight=weight, vertex_bytes=8)
+    sources: Selected | None,
+) -> list[Needs]:
+    return sweep_needs(counts, k, sources, weight=weight, vertex_bytes=8)
 
 
 def _add_up(engine: Engine, sources: U32, *, weighted: bool, endpoints: bool) -> F64:
     """The sum of the dependencies of all sources on each vertex."""
     totals: F64 = engine.array("totals", np.float64, 0)
     extra = 1.0 if endpoints else 0.0
-    whole = not weighted and is_small(engine)
+    whole = engine.plan.needs.way == WHOLE_SOURCES
     sweeps = None if whole else Sweeps(engine, weighted=weighted)
 
     def add(vertices: U32, sums: F64) -> None:
@@ -169,7 +171,7 @@ def push_paths(
     return distances, paths, dependency
 
 
-@algorithm(cost=_cost, verify=verify)
+@algorithm(requirements=_requirements, verify=verify)
 def betweenness(
     task: Task,
     k: int | None = None,
@@ -233,7 +235,7 @@ def betweenness(
     graph = task.graph
     chosen, some = choose_sources(graph, k, seed, sources)
     weighted = weight and graph.weighted
-    with task.open(_cost(graph, k, normalized, weight, endpoints, seed, sources)) as engine:
+    with task.open() as engine:
         totals = _add_up(engine, chosen, weighted=weighted, endpoints=endpoints)
     scale_sums(graph, totals, chosen, some=some, normalized=normalized, endpoints=endpoints)
     return task.result("betweenness", totals, more={"sources": len(chosen)})

@@ -16,22 +16,24 @@ Technology 2017 (the rule of ``alpha`` and ``beta``, and the breakdown).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from penstock.algorithms._direction import Thresholds
-from penstock.algorithms._gas import refuse_options, search
+from penstock.algorithms._gas import refuse_options, search, search_needs
 from penstock.algorithms._level_state import I32, MORE_BYTES, STATE_BYTES, frontier_bytes
 from penstock.algorithms._levels import search_levels
 from penstock.algorithms._levels_check import check_levels, check_parents
-from penstock.algorithms._sources import check_count, sources_of
+from penstock.algorithms._sources import check_count, check_selected, sources_of
 from penstock.algorithms._vids import by_vid, vids_by_vid
-from penstock.engine.algorithm import Cost, Task, Vertices, algorithm
-from penstock.engine.engine import Engine
+from penstock.engine.algorithm import Task, Vertices, algorithm
+from penstock.engine.counts import Counts, Selected
+from penstock.engine.needs import Needs
 from penstock.engine.result import Result
 from penstock.engine.vertices import vids_of
-from penstock.errors import BudgetError, OptionError, VerificationError
+from penstock.errors import OptionError, VerificationError
 from penstock.store.graph import Graph
 from penstock.stream.tiers import NO_LIMIT
 from penstock.types import Direction
@@ -59,43 +61,58 @@ def verify(graph: Graph, result: Result) -> None:
         )
 
 
-def _directions(graph: Graph) -> tuple[Direction, ...]:
-    return ("out", "in") if len(graph.directions) == 2 else ("out",)
-
-
-def _cost(graph: Graph, resident_edges: int | None = None, dual: bool = False, **_: Any) -> Cost:
+def _requirements(
+    counts: Counts,
+    source: Selected,
+    depth_limit: int | None,
+    alpha: float | None,
+    beta: float | None,
+    breakdown: bool,
+    resident_edges: int | None,
+    dual: bool,
+) -> list[Needs]:
+    """In memory, or with the first edges of each list there, or else on a stream."""
+    _check(source, depth_limit, alpha, beta)
+    both: tuple[Direction, ...] = ("out", "in") if len(counts.directions) == 2 else ("out",)
     # Pages that a search reads on a stream: 1.2 to 2.3 times all of R-MAT graphs, 3.8 of a uniform
-    # one; and in tiers, once all are loaded, hardly any of the first and all of the second.
-    return Cost(
-        STATE_BYTES + MORE_BYTES, _directions(graph), 2.0, gathered_bytes=1, resident_passes=0.3,
-        tiered=True, head_edges=NO_LIMIT if dual else resident_edges, tiered_passes=1.1,
-        in_place=True,
+    # one; and with first edges, once all are loaded, hardly any of the first and all of the second.
+    memory = Needs(
+        both, 0.3, vertex_bytes=STATE_BYTES + MORE_BYTES, forms=("memory",), takes_gaps=True,
+        gathered_bytes=1,
     )  # fmt: skip
+    heads = replace(memory, passes=1.1, forms=("heads",), takes_gaps=False)
+    if dual or resident_edges is not None:
+        if any(counts.of(each).head_bytes is None for each in both):
+            raise OptionError(
+                "resident_edges, dual: lists can be read one by one only from a disk, in the "
+                "banded layout with neighbours in order of their numbers, and if load is not False"
+            )
+        if resident_edges is not None:
+            check_count(resident_edges, "resident_edges")
+        return [replace(heads, head_edges=NO_LIMIT if dual else resident_edges)]
+    mapped = 0 if counts.directed else 4  # degrees, to choose between the two ways
+    stream = Needs(
+        ("out",), 2.0, vertex_bytes=STATE_BYTES + mapped, more_bytes=frontier_bytes(counts),
+        forms=("stream",), gathered_bytes=1,
+    )  # fmt: skip
+    return [memory, heads, stream]
 
 
-def _streamed_cost(graph: Graph) -> Cost:
-    mapped = 0 if graph.directed else 4  # degrees, to choose between the two ways
-    return Cost(
-        STATE_BYTES + mapped, ("out",), 2.0, gathered_bytes=1, more_bytes=frontier_bytes(graph)
-    )
+def _on_devices(
+    counts: Counts, source: Selected, depth_limit: int | None, **others: Any
+) -> list[Needs]:
+    _check(source, depth_limit, None, None)
+    refuse_options("bfs", **others)
+    return search_needs(counts, source)
 
 
-def _open(task: Task, cost: Cost) -> Engine:
-    """An engine: in memory, or else in tiers, or else on a stream."""
-    asked = cost.head_edges is not None
-    try:
-        engine = task.open(cost)
-        if engine.is_tiered() or (engine.is_resident() and not asked):
-            return engine
-    except BudgetError:
-        if asked:
-            raise
-    if asked:
-        raise OptionError(
-            "resident_edges, dual: lists can be read one by one only from a disk, in the banded "
-            "layout with neighbours in order of their numbers, and if load is not False"
-        )
-    return task.open(_streamed_cost(task.graph))
+def _check(
+    source: Selected, depth_limit: int | None, alpha: float | None, beta: float | None
+) -> None:
+    check_selected(source)
+    if depth_limit is not None:
+        check_count(depth_limit, "depth_limit")
+    _thresholds(alpha, beta)
 
 
 def _thresholds(alpha: float | None, beta: float | None) -> Thresholds | None:
@@ -110,7 +127,7 @@ def _thresholds(alpha: float | None, beta: float | None) -> Thresholds | None:
     return Thresholds(float(alpha), float(beta))
 
 
-@algorithm(cost=_cost, verify=verify, on_devices=True)
+@algorithm(requirements=_requirements, verify=verify, on_devices=_on_devices)
 def bfs(
     task: Task,
     source: Vertices,
@@ -187,25 +204,14 @@ def bfs(
     [0, 1, 2]
     """
     graph = task.graph
-    if depth_limit is not None:
-        check_count(depth_limit, "depth_limit")
-    thresholds = _thresholds(alpha, beta)
-    if resident_edges is not None:
-        check_count(resident_edges, "resident_edges")
     sources = sources_of(task, source)
     if not task.options.on_plain_cpu:
-        refuse_options(
-            "bfs", alpha=alpha, beta=beta, breakdown=breakdown, resident_edges=resident_edges,
-            dual=dual,
-        )  # fmt: skip
         levels, parents = search(task, sources, depth_limit)
         return task.result("level", levels, more={}, vid_columns={"parents": parents})
-    engine = _open(task, _cost(graph, resident_edges, dual))
-    both_ways = len(graph.directions) == 2 and (engine.is_resident() or engine.is_tiered())
-    can_pull = not graph.directed or both_ways
-    with engine:
+    with task.open() as engine:
+        can_pull = not graph.directed or len(engine.directions) == 2
         levels, parents = search_levels(
-            engine, sources, can_pull=can_pull, limit=depth_limit, thresholds=thresholds,
-            breakdown=breakdown, dual=dual,
+            engine, sources, can_pull=can_pull, limit=depth_limit,
+            thresholds=_thresholds(alpha, beta), breakdown=breakdown, dual=dual,
         )  # fmt: skip
     return task.result("level", levels, more={}, vid_columns={"parents": parents})

@@ -43,7 +43,11 @@ from penstock.algorithms._simulation import (
 )
 from penstock.algorithms._vids import by_vid
 from penstock.algorithms._weights import F64, weighed_edges
-from penstock.engine.algorithm import Cost, Task, VertexValues, algorithm
+from penstock.engine.algorithm import Task, VertexValues, algorithm
+from penstock.engine.counts import Counts
+from penstock.engine.execute import program_requirements
+from penstock.engine.given import given_bytes
+from penstock.engine.needs import Needs
 from penstock.engine.parameters import check_max_iter, check_tol
 from penstock.engine.programs import Settings
 from penstock.engine.result import Result
@@ -149,13 +153,18 @@ def _program(*, weighted: bool, bounded: bool) -> Program:
     )
 
 
-def _cost(graph: Graph, fixed: object, tol: float, max_iter: int, weight: bool) -> Cost:
-    column = column_of(graph, weight=weight)
-    columns = () if column is None else (column,)
+def _requirements(
+    counts: Counts, fixed: Any, tol: float, max_iter: int, weight: bool
+) -> list[Needs]:
+    check_max_iter(max_iter)
+    check_tol(tol)
+    weighted = weight and counts.weight is not None
     # How soon it settles depends on what is kept: no graph says.
-    held, gathered, work = (20, 8, 1.8) if tol else (12, 4, 1.4)
-    passes = float(max_iter)
-    return Cost(held, ("in",), passes, columns=columns, gathered_bytes=gathered, work=work)
+    return program_requirements(
+        counts, _program(weighted=weighted, bounded=tol > 0), passes=float(max_iter),
+        params={"tol": 0.0, "found": 1.0} if tol else {},
+        given={"kept": given_bytes(fixed, np.dtype(np.float32))}, work=1.8 if tol else 1.4,
+    )  # fmt: skip
 
 
 def _mean(values: F64, sums: F64, weights: F64) -> F64:
@@ -236,7 +245,7 @@ def _reached(graph: Graph, column: str | None, kept: F32) -> Any:
     return reached
 
 
-@algorithm(cost=_cost, verify=verify, on_devices=True)
+@algorithm(requirements=_requirements, verify=verify, on_devices=_requirements)
 def circuit(
     task: Task,
     fixed: VertexValues,
@@ -293,9 +302,7 @@ def circuit(
     >>> ps.circuit(path, {0: 0.0, 4: 8.0}).values.round(3)
     array([0., 2., 4., 6., 8.], dtype=float32)
     """
-    check_max_iter(max_iter)
-    check_tol(tol)
-    graph, column = task.graph, column_of(task.graph, weight=weight)
+    graph = task.graph
     kept = given_values(graph, fixed, "fixed", np.nan)
     settings = Settings(
         params={"tol": float(tol), "found": 1.0} if tol else {},
@@ -303,8 +310,7 @@ def circuit(
         fixed={"kept": kept},
         until=(lambda totals: totals["moving"] + totals["found"] == 0) if tol else None,
     )
-    program = _program(weighted=column is not None, bounded=tol > 0)
-    outcome = task.execute(program, settings)
+    outcome = task.execute(settings)
     values = finite_values("circuit", outcome, "potential", "conductances must not be negative")
     if tol and graph.num_vertices and not outcome.converged:
         moving = int(outcome.totals["moving"])

@@ -29,18 +29,21 @@ Eppstein, Wang: "Fast approximation of centrality", J. Graph Algorithms and Appl
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from penstock.algorithms._multi_source import BITS, MORE_BYTES, PLANE_BYTES, Searches
-from penstock.algorithms._sources import all_or_some
+from penstock.algorithms._sources import all_or_some, check_k
 from penstock.algorithms._vids import by_vid
 from penstock.algorithms._weights import weighed_edges
 from penstock.algorithms.sssp import STATE_BYTES as SSSP_BYTES
 from penstock.algorithms.sssp import shortest_distances
-from penstock.engine.algorithm import Cost, Task, algorithm
+from penstock.engine.algorithm import Task, algorithm
+from penstock.engine.counts import Counts
 from penstock.engine.engine import Engine
+from penstock.engine.needs import Needs, Room
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
 from penstock.errors import VerificationError
@@ -189,36 +192,33 @@ def _values(sums: Array, counts: U32, pivots: U32, *, wf_improved: bool) -> Arra
     return found
 
 
-def _cost(
-    graph: Graph, k: int | None, seed: int, wf_improved: bool, weight: bool, planes: int = 1
-) -> Cost:
-    count = graph.num_vertices if k is None else k
-    if weight and graph.catalog.weight is not None:
-        return Cost(
-            SSSP_BYTES + SUM_BYTES, ("out",), WEIGHTED_PASSES * count,
-            columns=(graph.catalog.weight,), more_bytes=8 * count, work=2.0,
-            resident_passes=3.0 * count,
+def _requirements(
+    counts: Counts, k: int | None, seed: int, wf_improved: bool, weight: bool
+) -> list[Needs]:
+    check_k(counts, k)
+    count = counts.num_vertices if k is None else k
+    if weight and counts.weight is not None:
+        memory = Needs(
+            ("out",), 3.0 * count, (counts.weight,), vertex_bytes=SSSP_BYTES + SUM_BYTES,
+            more_bytes=8 * count, forms=("memory",), work=2.0,
         )  # fmt: skip
-    batches = -(-count // (BITS * planes))
-    return Cost(
-        PLANE_BYTES * planes + SUM_BYTES + MORE_BYTES, graph.directions, BATCH_PASSES * batches,
-        more_bytes=8 * count, gathered_bytes=8, resident_passes=1.3 * batches,
+        return [memory, replace(memory, passes=WEIGHTED_PASSES * count, forms=("stream",))]
+    # As many planes as memory allows if the lists have to stream, else as caches hold.
+    n, most = counts.num_vertices, min(-(-count // BITS), MOST_PLANES)
+    cached = max(min(CACHED_WORDS // max(n, 1), most), 1)
+    memory = Needs(
+        counts.directions, 1.3 * -(-count // (BITS * cached)),
+        vertex_bytes=PLANE_BYTES + SUM_BYTES + MORE_BYTES, more_bytes=8 * count,
+        room=Room(0, PLANE_BYTES * n * (cached - 1)), forms=("memory",), gathered_bytes=8,
     )  # fmt: skip
+    stream = replace(
+        memory, passes=BATCH_PASSES * -(-count // BITS),
+        room=Room(0, PLANE_BYTES * n * max(most - 1, 0)), forms=("stream",),
+    )  # fmt: skip
+    return [memory, stream]
 
 
-def _planes(engine: Engine, count: int) -> int:
-    """How many planes to have for so many sources: as memory allows if the lists have to stream,
-    else as caches hold.
-    """
-    plan, page_bytes, n = engine.plan, engine.graph.catalog.page_bytes, engine.num_vertices
-    spare = engine.options.memory - plan.memory_bytes + plan.cache_pages * page_bytes
-    room = 1 + max(spare, 0) // max(PLANE_BYTES * n, 1)
-    if plan.resident:
-        room = min(room, CACHED_WORDS // max(n, 1))
-    return max(1, min(room, -(-count // BITS), MOST_PLANES))
-
-
-@algorithm(cost=_cost, verify=verify)
+@algorithm(requirements=_requirements, verify=verify)
 def closeness(
     task: Task,
     k: int | None = None,
@@ -276,12 +276,10 @@ def closeness(
     pivots = all_or_some(graph, k, seed)
     sources = _that_lead_on(graph, pivots)
     weighted = weight and graph.catalog.weight is not None
-    engine = task.open(_cost(graph, k, seed, wf_improved, weight))
-    planes = 1
-    if not weighted and (planes := _planes(engine, len(sources))) > 1:
-        engine = task.open(_cost(graph, k, seed, wf_improved, weight, planes))
     identity = {"algorithm": "closeness", "k": k, "seed": seed, "weight": weighted}
-    with engine:
+    with task.open() as engine:
+        planes = 1 + engine.plan.room // max(PLANE_BYTES * graph.num_vertices, 1)
+        planes = max(min(planes, -(-len(sources) // BITS)), 1)
         if weighted:
             sums, counts = _by_weight(engine, sources, identity)
         else:

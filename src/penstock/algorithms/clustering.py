@@ -27,12 +27,13 @@ from penstock.algorithms._triangle_kernels import OF_DIRECTIONS, OF_VERTICES
 from penstock.algorithms._triangles import (
     Counting,
     Wanted,
+    counting_needs,
     edges_among_neighbours,
-    open_with_room,
-    usual_cost,
 )
 from penstock.algorithms._vids import by_vid
-from penstock.engine.algorithm import Cost, Task, algorithm
+from penstock.engine.algorithm import Task, algorithm
+from penstock.engine.counts import Counts
+from penstock.engine.needs import Needs
 from penstock.engine.result import Result
 from penstock.errors import VerificationError
 from penstock.jit import kernel
@@ -69,15 +70,15 @@ def verify(graph: Graph, result: Result) -> None:
             )
 
 
-def _wanted(graph: Graph) -> Wanted:
-    return Wanted(OF_DIRECTIONS if graph.directed else OF_VERTICES, degrees=True)
+def _wanted(*, directed: bool) -> Wanted:
+    return Wanted(OF_DIRECTIONS if directed else OF_VERTICES, degrees=True)
 
 
-def _cost(graph: Graph) -> Cost:
-    return usual_cost(graph, _wanted(graph))
+def _requirements(counts: Counts) -> list[Needs]:
+    return [counting_needs(counts, _wanted(directed=counts.directed))]
 
 
-@algorithm(cost=_cost, verify=verify)
+@algorithm(requirements=_requirements, verify=verify)
 def clustering(task: Task) -> Result:
     """Local clustering coefficients: how many of a vertex's neighbours are neighbours themselves.
 
@@ -115,9 +116,8 @@ def clustering(task: Task) -> Result:
     ([1.0, 1.0, 0.3333333333333333, 0.0], 0.6)
     """
     graph = task.graph
-    engine, room = open_with_room(task, _wanted(graph))
-    with engine:
-        counting = Counting(engine, _wanted(graph), room)
+    with task.open() as engine:
+        counting = Counting(engine, _wanted(directed=graph.directed))
         counting.run({"algorithm": "clustering"})
         counts = counting.counts
         values = np.empty(len(counts))

@@ -18,24 +18,23 @@ Hasenplaug, Kaler, Schardl, Leiserson: "Ordering heuristics for parallel graph c
 
 from __future__ import annotations
 
-from contextlib import suppress
+from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
 
 from penstock.algorithms._coloring import (
     STATE_BYTES,
-    WINDOW_BYTES,
     color_greedily,
-    window_words,
+    window_room,
 )
 from penstock.algorithms._orders import by_id, largest_first, shuffled
 from penstock.algorithms._vids import by_vid
-from penstock.algorithms._whole_lists import max_degree
-from penstock.engine.algorithm import Cost, Task, algorithm
-from penstock.engine.engine import Engine
+from penstock.engine.algorithm import Task, algorithm
+from penstock.engine.counts import Counts
+from penstock.engine.needs import Needs
 from penstock.engine.result import Result
-from penstock.errors import BudgetError, OptionError, VerificationError
+from penstock.errors import OptionError, VerificationError
 from penstock.store.graph import Graph
 from penstock.types import I64, U32, Array
 
@@ -92,26 +91,20 @@ def _turns(graph: Graph, strategy: Strategy, seed: int) -> Array:
     return turns
 
 
-def _cost(graph: Graph, strategy: Strategy, seed: int, window_bytes: int = WINDOW_BYTES[0]) -> Cost:
-    in_order = strategy == "largest_first" and graph.catalog.vertex_order == "degree"
-    # Passes over R-MAT graphs, if there is as much room as it likes.
-    return Cost(
-        STATE_BYTES + window_bytes, ("out", "in") if graph.directed else ("out",),
-        1.2 if in_order else 5.0, more_bytes=4 * max_degree(graph) + (1 << 15), work=2.0,
-        resident_passes=1.0,
+def _requirements(counts: Counts, strategy: Strategy, seed: int) -> list[Needs]:
+    if strategy not in get_args(Strategy):
+        raise OptionError(f"strategy: expected {', '.join(get_args(Strategy))}; got {strategy!r}")
+    in_order = strategy == "largest_first" and counts.vertex_order == "degree"
+    memory = Needs(
+        counts.both_ways, 1.0, vertex_bytes=STATE_BYTES,
+        more_bytes=4 * counts.max_degree + (1 << 15), forms=("memory",), work=2.0,
     )  # fmt: skip
+    # Passes over R-MAT graphs, if there is as much room as it likes.
+    passes = 1.2 if in_order else 5.0
+    return [memory, replace(memory, passes=passes, room=window_room(counts), forms=("stream",))]
 
 
-def _open(task: Task, strategy: Strategy, seed: int) -> tuple[Engine, int]:
-    """An engine, and the words that it has for windows on a stream."""
-    graph, (*others, least) = task.graph, WINDOW_BYTES
-    for each in others:
-        with suppress(BudgetError):
-            return task.open(_cost(graph, strategy, seed, each)), window_words(graph, each)
-    return task.open(_cost(graph, strategy, seed, least)), window_words(graph, least)
-
-
-@algorithm(cost=_cost, verify=verify)
+@algorithm(requirements=_requirements, verify=verify)
 def color(task: Task, strategy: Strategy = "largest_first", seed: int = 0) -> Result:
     """Greedy colouring: neighbours have different colours.
 
@@ -153,15 +146,13 @@ def color(task: Task, strategy: Strategy = "largest_first", seed: int = 0) -> Re
     >>> ps.color(graph).values.tolist()
     [0, 1, 2, 1]
     """
-    if strategy not in get_args(Strategy):
-        raise OptionError(f"strategy: expected {', '.join(get_args(Strategy))}; got {strategy!r}")
     graph = task.graph
-    engine, words = _open(task, strategy, seed)
+    engine = task.open()
     order: U32 | None
     if strategy == "largest_first":
         order = largest_first(graph)
     else:
         order = by_id(graph) if strategy == "id" else shuffled(graph, seed)
     with engine:
-        colours = color_greedily(engine, order, words, {"strategy": strategy, "seed": seed})
+        colours = color_greedily(engine, order, {"strategy": strategy, "seed": seed})
     return task.result("color", colours, more={"colors": int(colours.max(initial=-1)) + 1})

@@ -25,10 +25,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from penstock.algorithms._gas import label_by_program
+from penstock.algorithms._gas import label_by_program, label_needs
 from penstock.algorithms._vids import by_vid, vids_by_vid
-from penstock.engine.algorithm import Cost, Task, algorithm
+from penstock.engine.algorithm import Task, algorithm
+from penstock.engine.counts import Counts
 from penstock.engine.engine import Engine
+from penstock.engine.needs import Needs
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
 from penstock.errors import VerificationError
@@ -161,11 +163,16 @@ def verify(graph: Graph, result: Result) -> None:
         )
 
 
-def _cost(graph: Graph) -> Cost:
-    return Cost(12, graph.directions, 1.0, work=1.5, resident_passes=0.15, in_place=True)
+def component_needs(counts: Counts) -> list[Needs]:
+    """What :func:`label_components` needs: the lists of one direction will do, too."""
+    memory = Needs(
+        counts.directions, 0.15, vertex_bytes=12, forms=("memory",), takes_gaps=True, work=1.5
+    )
+    one = Needs(counts.directions[:1], 1.0, vertex_bytes=12, work=1.5)
+    return [memory, one]
 
 
-@algorithm(cost=_cost, verify=verify, on_devices=True)
+@algorithm(requirements=component_needs, verify=verify, on_devices=label_needs)
 def connected_components(task: Task) -> Result:
     """Connected components; directions are ignored (weak components).
 
@@ -201,10 +208,7 @@ def connected_components(task: Task) -> Result:
     """
     graph = task.graph
     if task.options.on_plain_cpu:
-        engine = task.open(_cost(graph))
-        if not engine.is_resident():
-            engine = task.open(Cost(12, graph.directions[:1], 1.0))
-        with engine:
+        with task.open() as engine:
             labels = label_components(engine)
     else:
         labels = label_by_program(task)

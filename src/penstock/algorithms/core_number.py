@@ -20,26 +20,25 @@ PODC 2011. Wen, Qin, Zhang, Lin, Yu: "I/O efficient core graph decomposition at 
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 
 from penstock.algorithms._cores import (
-    GATHERED_BYTES,
     I32,
+    LEAST_GATHERED,
+    MOST_GATHERED,
     STREAM_BYTES,
     core_numbers,
 )
 from penstock.algorithms._cores_check import check_cores
 from penstock.algorithms._vids import by_vid
 from penstock.algorithms._whole_lists import least_words
-from penstock.engine.algorithm import Cost, Task, algorithm
-from penstock.engine.engine import Engine
+from penstock.engine.algorithm import Task, algorithm
+from penstock.engine.counts import Counts
+from penstock.engine.needs import Needs, Room
 from penstock.engine.result import Result
-from penstock.errors import BudgetError
 from penstock.store.graph import Graph
-from penstock.types import Direction
 
 
 def verify(graph: Graph, result: Result) -> None:
@@ -48,49 +47,33 @@ def verify(graph: Graph, result: Result) -> None:
     check_cores(graph, "core_number", cores, np.ones(len(cores), bool))
 
 
-def directions_of(graph: Graph) -> tuple[Direction, ...]:
-    """The lists that make up all neighbours."""
-    return ("out", "in") if graph.directed else ("out",)
-
-
-def cost_of(graph: Graph, gathered_bytes: int = GATHERED_BYTES[0], *, then_bytes: int = 0) -> Cost:
-    """What core numbers need, with so many bytes for each vertex to gather lists of a stream in;
-    and what whoever wants them needs then, when they are all that is left in memory.
+def core_needs(counts: Counts, then_bytes: int = 0) -> list[Needs]:
+    """What core numbers need; and what the run needs then, when they are all that is left in
+    memory.
     """
-    cores, held = np.dtype(np.int32).itemsize, STREAM_BYTES + gathered_bytes
-    then_bytes -= (held - cores) * graph.num_vertices
+    n, longest = counts.num_vertices, 4 * least_words(counts)
+    cores = np.dtype(np.int32).itemsize
+    # Peeling in memory takes the room that lists of a stream are gathered in at best.
+    state = STREAM_BYTES + MOST_GATHERED
+    memory = Needs(
+        counts.both_ways, 1.0, vertex_bytes=state,
+        more_bytes=max(longest, then_bytes - (state - cores) * n), forms=("memory",), work=3.0,
+    )  # fmt: skip
     # A stream reads 3.3 times all pages of an R-MAT graph, 4.8 times if it is directed, if there is
     # as much room as it likes.
-    return Cost(
-        held, directions_of(graph), 5.0 if graph.directed else 4.0,
-        more_bytes=max(4 * least_words(graph), then_bytes), work=3.0, resident_passes=1.0,
+    least = max(LEAST_GATHERED * n, longest, then_bytes - (STREAM_BYTES - cores) * n)
+    stream = replace(
+        memory, passes=5.0 if counts.directed else 4.0, vertex_bytes=STREAM_BYTES, more_bytes=0,
+        room=Room(least, max(MOST_GATHERED * n, least)), forms=("stream",),
     )  # fmt: skip
+    return [memory, stream]
 
 
-def open_for_cores(task: Task, then_bytes: int = 0) -> tuple[Engine, int]:
-    """An engine for core numbers (see :func:`cost_of`), and the words that it has for lists on a
-    stream.
-    """
-    graph, (*others, least) = task.graph, GATHERED_BYTES
-    for gathered_bytes in others:
-        with suppress(BudgetError):
-            engine = task.open(cost_of(graph, gathered_bytes, then_bytes=then_bytes))
-            return engine, words_of(graph, gathered_bytes)
-        # What comes next has no room for peeling.
-        task.options = replace(task.options, load=False)
-    return task.open(cost_of(graph, least, then_bytes=then_bytes)), words_of(graph, least)
+def _requirements(counts: Counts) -> list[Needs]:
+    return core_needs(counts)
 
 
-def _cost(graph: Graph) -> Cost:
-    return cost_of(graph)
-
-
-def words_of(graph: Graph, gathered_bytes: int) -> int:
-    """Words for lists on a stream."""
-    return gathered_bytes * graph.num_vertices // 4
-
-
-@algorithm(cost=_cost, verify=verify)
+@algorithm(requirements=_requirements, verify=verify)
 def core_number(task: Task) -> Result:
     """Core number of each vertex: the largest k of a k-core that it is in.
 
@@ -124,7 +107,6 @@ def core_number(task: Task) -> Result:
     >>> ps.core_number(graph).values.tolist()
     [2, 2, 2, 1]
     """
-    engine, words = open_for_cores(task)
-    with engine:
-        cores: I32 = core_numbers(engine, words)
+    with task.open() as engine:
+        cores: I32 = core_numbers(engine)
     return task.result("core_number", cores, more={"largest": int(cores.max(initial=0))})

@@ -22,13 +22,9 @@ from functools import partial
 import numpy as np
 
 from penstock.algorithms._subgraph import (
-    PART_BYTES,
-    ROW_BYTES,
-    column_names,
+    edge_needs,
     edges_between,
     edges_later,
-    list_direction,
-    open_near,
     take_rows,
 )
 from penstock.algorithms._subgraph_check import (
@@ -39,7 +35,9 @@ from penstock.algorithms._subgraph_check import (
     row_vids,
 )
 from penstock.arrays import distinct
-from penstock.engine.algorithm import Cost, Task, Vertices, algorithm
+from penstock.engine.algorithm import Task, Vertices, algorithm
+from penstock.engine.counts import Counts, Selected
+from penstock.engine.needs import Needs
 from penstock.engine.result import Result
 from penstock.engine.result_edges import edge_table
 from penstock.engine.vertices import vids_of
@@ -62,26 +60,25 @@ def verify(graph: Graph, result: Result) -> None:
     check_counts("cross_edges", result, counts[row_vids(graph, "cross_edges", result)])
 
 
-def _cost(graph: Graph, a: Vertices, b: Vertices) -> Cost:
-    return Cost(
-        PART_BYTES, (list_direction(graph),), 1.0, columns=column_names(graph), gathered_bytes=1,
-        more_bytes=ROW_BYTES * (np.size(a) + np.size(b)),
-    )  # fmt: skip
+def _requirements(counts: Counts, a: Selected, b: Selected) -> list[Needs]:
+    direction, swapped = _side(counts, a, b)
+    needs = edge_needs(counts, direction, a.count + b.count)
+    return [replace(needs, way="from b" if swapped else "from a")]
 
 
-def _side(graph: Graph, a: U32, b: U32) -> tuple[Direction, bool]:
+def _side(counts: Counts, a: Selected, b: Selected) -> tuple[Direction, bool]:
     """The lists to read, and whether they are those of ``b``: the ones with fewer edges."""
     sides: list[tuple[Direction, bool]] = [("out", False), ("in", True)]
-    if graph.directed:
-        sides = [each for each in sides if each[0] in graph.directions]
+    if counts.directed:
+        sides = [each for each in sides if each[0] in counts.directions]
 
     def edges(side: tuple[Direction, bool]) -> int:
-        return int(graph.degrees(side[0])[b if side[1] else a].sum(dtype=np.int64))
+        return (b if side[1] else a).edges(side[0])
 
     return min(sides, key=edges)
 
 
-@algorithm(cost=_cost, verify=verify, finds_edges=True)
+@algorithm(requirements=_requirements, verify=verify, finds_edges=True)
 def cross_edges(task: Task, a: Vertices, b: Vertices) -> Result:
     """The edges from one set of vertices to another.
 
@@ -127,11 +124,11 @@ def cross_edges(task: Task, a: Vertices, b: Vertices) -> Result:
     ([0, 1], [2, 3])
     """
     graph, first, second = task.graph, task.vids(a, "a"), task.vids(b, "b")
-    direction, swapped = _side(graph, first, second)
-    near, far = (second, first) if swapped else (first, second)
+    needs = task.requirements[0]
+    direction = needs.directions[0]
+    near, far = (second, first) if needs.way == "from b" else (first, second)
     rows = distinct(np.concatenate([first, second]))
-    cost = replace(_cost(graph, first, second), directions=(direction,))
-    with open_near(task, cost) as engine:
+    with task.open() as engine:
         take_rows(engine, len(rows))
         counts: U32 = engine.array("counts", np.uint32, 0)
         is_near: U8 = engine.array("near", np.uint8, 0)
@@ -140,7 +137,7 @@ def cross_edges(task: Task, a: Vertices, b: Vertices) -> Result:
         with engine.step(active=len(near)):
             found = edges_between(engine, near, is_near, is_far, direction, counts)
     values = counts[rows].astype(np.int64)
-    edges = edges_later(graph, task.options, cost, near, far, direction)
+    edges = edges_later(task, needs, near, far, direction)
     if found is not None:
         edges = partial(edge_table, graph, *found)
     return task.some("cross_edges", rows, values, more={}, edges=edges)

@@ -11,8 +11,10 @@ from typing import Literal
 
 import numpy as np
 
-from penstock.algorithms._gas import count_degrees
-from penstock.engine.algorithm import Cost, Task, algorithm
+from penstock.algorithms._gas import count_degrees, degree_needs
+from penstock.engine.algorithm import Task, algorithm
+from penstock.engine.counts import Counts
+from penstock.engine.needs import Needs
 from penstock.engine.result import Result
 from penstock.errors import OptionError, VerificationError
 from penstock.store.graph import Graph
@@ -22,11 +24,22 @@ from penstock.types import Array, Direction
 Kind = Literal["out", "in", "both"]
 
 
-def _cost(graph: Graph, direction: Kind) -> Cost:
-    return Cost(0, (), 0.0, gathered_bytes=0)
+def _requirements(counts: Counts, direction: Kind) -> list[Needs]:
+    _directions(counts, direction)
+    return [Needs((), 0.0, gathered_bytes=0)]
 
 
-def _directions(graph: Graph, direction: str) -> tuple[Direction, ...]:
+def _on_devices(counts: Counts, direction: Kind) -> list[Needs]:
+    _directions(counts, direction)
+    if counts.directed and direction != "in":
+        raise OptionError(
+            f"direction: devices count the edges that lead to a vertex, direction='in'; got "
+            f"{direction!r}: leave out devices"
+        )
+    return degree_needs(counts)
+
+
+def _directions(graph: Graph | Counts, direction: str) -> tuple[Direction, ...]:
     if direction not in ("out", "in", "both"):
         raise OptionError(f"direction: expected out, in or both; got {direction!r}")
     if direction == "both" and graph.directed:
@@ -49,16 +62,7 @@ def verify(graph: Graph, result: Result) -> None:
         raise VerificationError("degree_distribution: the edges have other degrees than the table")
 
 
-def _count_on_devices(task: Task, direction: Kind) -> Array:
-    if task.graph.directed and direction != "in":
-        raise OptionError(
-            f"direction: devices count the edges that lead to a vertex, direction='in'; got "
-            f"{direction!r}: leave out devices"
-        )
-    return count_degrees(task)
-
-
-@algorithm(cost=_cost, verify=verify, on_devices=True)
+@algorithm(requirements=_requirements, verify=verify, on_devices=_on_devices)
 def degree_distribution(task: Task, direction: Kind = "out") -> Result:
     """How many vertices have each degree.
 
@@ -93,10 +97,10 @@ def degree_distribution(task: Task, direction: Kind = "out") -> Result:
     """
     graph = task.graph
     if task.options.on_plain_cpu:
-        columns = [graph.degrees(each) for each in _directions(graph, direction)]
-        task.open(Cost(0, (), 0.0))
+        columns: list[Array] = [graph.degrees(each) for each in _directions(graph, direction)]
+        task.open()
     else:
-        columns = [_count_on_devices(task, direction)]
+        columns = [count_degrees(task)]
     total: Array = np.zeros(1, np.int64)
     for begin in range(0, graph.num_vertices, PART):
         end = min(begin + PART, graph.num_vertices)

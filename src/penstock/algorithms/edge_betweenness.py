@@ -28,27 +28,31 @@ from penstock.algorithms._brandes import (
     add_up,
     choose_sources,
     scale_of,
-    search_cost,
+    sweep_needs,
 )
-from penstock.algorithms._brandes_whole import chunk_sums, fold, is_small
+from penstock.algorithms._brandes_whole import WHOLE_SOURCES, chunk_sums, fold
 from penstock.algorithms.betweenness import every_edge, push_paths
-from penstock.engine.algorithm import Cost, Task, Vertices, algorithm
+from penstock.engine.algorithm import Task, Vertices, algorithm
+from penstock.engine.counts import Counts, Selected
 from penstock.engine.engine import Engine
+from penstock.engine.needs import Needs
 from penstock.engine.result import Result
-from penstock.engine.result_edges import edge_table
+from penstock.engine.result_edges import EDGE_BYTES, edge_table
 from penstock.errors import VerificationError
 from penstock.jit import kernel
 from penstock.store.graph import Graph
 from penstock.types import U32, Array
 
 
-def _cost(
-    graph: Graph, k: int | None, normalized: bool, weight: bool, seed: int, sources: Vertices
-) -> Cost:
-    stored = graph.catalog.directions[graph.stored("out")].num_edges
-    return search_cost(
-        graph, k, sources, weight=weight, passes=1.0, vertex_bytes=0, more_bytes=8 * stored
-    )
+def _requirements(
+    counts: Counts,
+    k: int | None,
+    normalized: bool,
+    weight: bool,
+    seed: int,
+    sources: Selected | None,
+) -> list[Needs]:
+    return sweep_needs(counts, k, sources, weight=weight, edge_bytes=8, row_bytes=8 + EDGE_BYTES)
 
 
 def _add_up(engine: Engine, sources: U32, *, weighted: bool) -> F64:
@@ -56,7 +60,7 @@ def _add_up(engine: Engine, sources: U32, *, weighted: bool) -> F64:
     graph = engine.graph
     totals: F64 = np.zeros(graph.catalog.directions[graph.stored("out")].num_edges)
     engine.budget.take(totals.nbytes, "values of edges")
-    whole = not weighted and is_small(engine)
+    whole = engine.plan.needs.way == WHOLE_SOURCES
     sweeps = None if whole else Sweeps(engine, weighted=weighted)
 
     def step(left: U32) -> tuple[int, dict[str, Any]]:
@@ -118,19 +122,22 @@ def _add_weighted(block, begin, end, totals, distances, paths, share, once):  # 
 
 
 def _table(engine: Engine, totals: F64) -> tuple[U32, U32, F64]:
-    """Edges and what belongs to them."""
-    graph, begin = engine.graph, 0
+    """Edges and what belongs to them, which is moved to the beginning of ``totals``."""
+    graph, begin, count = engine.graph, 0, 0
     none: U32 = np.empty(0, np.uint32)
-    ends: list[tuple[Array, Array, Array]] = [(none, none, totals[:0])]
+    ends: list[tuple[Array, Array]] = [(none, none)]
     for part in graph.iter_adjacency("out", engine.threads):
         values = totals[begin : begin + len(part.neighbours)]
         begin += len(part.neighbours)
         vertices = np.arange(part.first_vid, part.first_vid + len(part.degrees), dtype=np.uint32)
         src = np.repeat(vertices, part.degrees)
         keep = slice(None) if graph.directed else src <= part.neighbours
-        ends.append((src[keep], part.neighbours[keep], values[keep]))
-    src, dst, values = (np.concatenate(each) for each in zip(*ends, strict=True))
-    return src, dst, values
+        ends.append((src[keep], part.neighbours[keep]))
+        end = count + len(ends[-1][0])
+        totals[count:end] = values[keep]
+        count = end
+    src, dst = (np.concatenate(each) for each in zip(*ends, strict=True))
+    return src, dst, totals[:count]
 
 
 def verify(graph: Graph, result: Result) -> None:
@@ -167,7 +174,7 @@ def _names(graph: Graph, src: Array, dst: Array) -> list[tuple[object, object]]:
     return pairs if graph.directed else [(min(pair), max(pair)) for pair in pairs]
 
 
-@algorithm(cost=_cost, verify=verify, finds_edges=True)
+@algorithm(requirements=_requirements, verify=verify, finds_edges=True)
 def edge_betweenness(
     task: Task,
     k: int | None = None,
@@ -227,7 +234,7 @@ def edge_betweenness(
     graph = task.graph
     chosen, _ = choose_sources(graph, k, seed, sources)
     weighted = weight and graph.weighted
-    with task.open(_cost(graph, k, normalized, weight, seed, sources)) as engine:
+    with task.open() as engine:
         totals = _add_up(engine, chosen, weighted=weighted)
     totals *= scale_of(graph, len(chosen), normalized=normalized, endpoints=True)
     src, dst, values = _table(engine, totals)

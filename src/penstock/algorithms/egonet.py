@@ -24,16 +24,17 @@ from penstock.algorithms._level_state import I32
 from penstock.algorithms._levels_check import check_levels
 from penstock.algorithms._sources import check_count
 from penstock.algorithms._subgraph import (
-    around_cost,
+    around_needs,
     column_names,
     edges_later,
     edges_within,
     list_direction,
-    open_near,
     vertices_around,
 )
 from penstock.algorithms._subgraph_check import check_edges, marked, row_vids
-from penstock.engine.algorithm import Cost, Task, Vertex, algorithm
+from penstock.engine.algorithm import Task, Vertex, algorithm
+from penstock.engine.counts import Counts, Selected
+from penstock.engine.needs import Needs
 from penstock.engine.result import Result
 from penstock.engine.result_edges import edge_table
 from penstock.engine.vertices import vids_of
@@ -59,17 +60,19 @@ def verify(graph: Graph, result: Result) -> None:
     check_edges(graph, "egonet", result, lambda u, v: member[u] & member[v])
 
 
-def _directions(graph: Graph, *, undirected: bool) -> tuple[Direction, ...]:
+def _directions(graph: Graph | Counts, *, undirected: bool) -> tuple[Direction, ...]:
     return ("out", "in") if undirected and graph.directed else ("out",)
 
 
-def _cost(graph: Graph, source: Vertex, radius: int, center: bool, undirected: bool) -> Cost:
-    directions = _directions(graph, undirected=undirected)
-    sources = vids_of(graph, source, "source")
-    return around_cost(graph, sources, radius, directions, column_names(graph), edges=True)
+def _requirements(
+    counts: Counts, source: Selected, radius: int, center: bool, undirected: bool
+) -> list[Needs]:
+    check_count(radius, "radius")
+    directions = _directions(counts, undirected=undirected)
+    return [around_needs(counts, source, radius, directions, column_names(counts), edges=True)]
 
 
-@algorithm(cost=_cost, verify=verify, finds_edges=True)
+@algorithm(requirements=_requirements, verify=verify, finds_edges=True)
 def egonet(
     task: Task, source: Vertex, radius: int = 1, center: bool = True, undirected: bool = False
 ) -> Result:
@@ -117,11 +120,9 @@ def egonet(
     >>> found.edges.src.tolist(), found.edges.dst.tolist()
     ([0, 0, 1], [1, 2, 2])
     """
-    check_count(radius, "radius")
     graph, begin = task.graph, task.vid(source)
     directions = _directions(graph, undirected=undirected)
-    cost = _cost(graph, source, radius, center, undirected)
-    with open_near(task, cost) as engine:
+    with task.open() as engine:
         sources = np.array([begin], np.uint32)
         vids, distances, member = vertices_around(engine, sources, radius, directions)
         if not center:
@@ -129,7 +130,7 @@ def egonet(
             vids, distances = vids[distances > 0], distances[distances > 0]
         with engine.step(mode="edges", active=len(vids)):
             found = edges_within(engine, member, vids)
-    edges = edges_later(graph, task.options, cost, vids, vids, list_direction(graph))
+    edges = edges_later(task, task.requirements[0], vids, vids, list_direction(graph))
     if found is not None:
         edges = partial(edge_table, graph, *found)
     return task.some("distance", vids, distances, more={}, edges=edges)

@@ -15,6 +15,8 @@ Kondor, Lafferty: "Diffusion kernels on graphs and other discrete structures", I
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from penstock.algorithms._simulation import (
@@ -25,9 +27,12 @@ from penstock.algorithms._simulation import (
     given_values,
     replay,
 )
-from penstock.algorithms._weights import weight_sums
-from penstock.engine.algorithm import Cost, Task, VertexValues, algorithm
-from penstock.engine.given import Numbers
+from penstock.algorithms._weights import weight_needs, weight_sums
+from penstock.engine.algorithm import Task, VertexValues, algorithm
+from penstock.engine.counts import Counts
+from penstock.engine.execute import program_requirements
+from penstock.engine.given import Numbers, given_bytes
+from penstock.engine.needs import Needs
 from penstock.engine.parameters import check_max_iter
 from penstock.engine.programs import Settings
 from penstock.engine.result import Result
@@ -80,12 +85,22 @@ def _choose_step(task: Task, column: str | None, initial: Numbers, settings: Set
     return counted
 
 
-def _cost(graph: Graph, initial: object, c: float | None, max_iter: int, weight: bool) -> Cost:
-    column = column_of(graph, weight=weight)
-    if column is None:
-        return Cost(12, ("in",), float(max_iter), gathered_bytes=4, work=1.2)
-    passes = max_iter + (c is None)
-    return Cost(12, ("in",), float(passes), columns=(column,), gathered_bytes=4, work=1.4)
+def _requirements(
+    counts: Counts, initial: Any, c: float | None, max_iter: int, weight: bool
+) -> list[Needs]:
+    check_max_iter(max_iter)
+    if c is not None and not 0 <= c < np.inf:
+        raise OptionError(f"c: expected a number of 0 or more, got {c}")
+    if c is None:
+        counts.stored("in")
+    column = counts.weight if weight else None
+    given = {"initial": given_bytes(initial, np.dtype(np.float32))}
+    weighs = c is None and column is not None
+    parts = (weight_needs(counts, "in", 0, given["initial"]),) if weighs else ()
+    return program_requirements(
+        counts, _program(weighted=column is not None), passes=float(max_iter + weighs),
+        params={"c": 0.0}, given=given, work=1.2 if column is None else 1.4, parts=parts,
+    )  # fmt: skip
 
 
 def verify(graph: Graph, result: Result) -> None:
@@ -102,7 +117,7 @@ def verify(graph: Graph, result: Result) -> None:
     compare(graph, result, expected, STEP_ERROR * (10 + own["max_iter"]))
 
 
-@algorithm(cost=_cost, verify=verify, on_devices=True)
+@algorithm(requirements=_requirements, verify=verify, on_devices=_requirements)
 def heat(
     task: Task,
     initial: VertexValues,
@@ -154,13 +169,8 @@ def heat(
     >>> ps.heat(path, {0: 8.0}, c=0.25, max_iter=2).values
     array([5. , 2.5, 0.5], dtype=float32)
     """
-    check_max_iter(max_iter)
-    if c is not None and not 0 <= c < np.inf:
-        raise OptionError(f"c: expected a number of 0 or more, got {c}")
     graph = task.graph
     column = column_of(graph, weight=weight)
-    if c is None:
-        graph.stored("in")
     start = given_values(graph, initial, "initial", 0.0)
     settings = Settings(
         params={"c": 0.0 if c is None else float(c)},
@@ -170,6 +180,6 @@ def heat(
             (lambda settings: _choose_step(task, column, start, settings)) if c is None else None
         ),
     )
-    outcome = task.execute(_program(weighted=column is not None), settings)
+    outcome = task.execute(settings)
     values = finite_values("heat", outcome, "heat", "give a smaller c, or none")
     return task.result("heat", values, more={"c": settings.params["c"]})

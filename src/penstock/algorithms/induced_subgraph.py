@@ -22,13 +22,10 @@ from functools import partial
 import numpy as np
 
 from penstock.algorithms._subgraph import (
-    PART_BYTES,
-    ROW_BYTES,
-    column_names,
+    edge_needs,
     edges_later,
     edges_within,
     list_direction,
-    open_near,
     take_rows,
 )
 from penstock.algorithms._subgraph_check import (
@@ -38,7 +35,9 @@ from penstock.algorithms._subgraph_check import (
     marked,
     row_vids,
 )
-from penstock.engine.algorithm import Cost, Task, Vertices, algorithm
+from penstock.engine.algorithm import Task, Vertices, algorithm
+from penstock.engine.counts import Counts, Selected
+from penstock.engine.needs import Needs
 from penstock.engine.result import Result
 from penstock.engine.result_edges import edge_table
 from penstock.engine.vertices import vids_of
@@ -56,14 +55,11 @@ def verify(graph: Graph, result: Result) -> None:
     check_counts(name, result, counts[row_vids(graph, name, result)])
 
 
-def _cost(graph: Graph, vertices: Vertices) -> Cost:
-    return Cost(
-        PART_BYTES, (list_direction(graph),), 1.0, columns=column_names(graph), gathered_bytes=1,
-        more_bytes=ROW_BYTES * np.size(vertices),
-    )  # fmt: skip
+def _requirements(counts: Counts, vertices: Selected) -> list[Needs]:
+    return [edge_needs(counts, list_direction(counts), vertices.count)]
 
 
-@algorithm(cost=_cost, verify=verify, finds_edges=True)
+@algorithm(requirements=_requirements, verify=verify, finds_edges=True)
 def induced_subgraph(task: Task, vertices: Vertices) -> Result:
     """The edges among some vertices.
 
@@ -103,8 +99,7 @@ def induced_subgraph(task: Task, vertices: Vertices) -> Result:
     ([0, 0], [1, 3])
     """
     graph, vids = task.graph, task.vids(vertices, "vertices")
-    cost = _cost(graph, vids)
-    with open_near(task, cost) as engine:
+    with task.open() as engine:
         take_rows(engine, len(vids))
         degrees: U32 = engine.array("degrees", np.uint32, 0)
         member: U8 = engine.array("member", np.uint8, 0)
@@ -112,7 +107,7 @@ def induced_subgraph(task: Task, vertices: Vertices) -> Result:
         with engine.step(active=len(vids)):
             found = edges_within(engine, member, vids, degrees)
     values = degrees[vids].astype(np.int64)
-    edges = edges_later(graph, task.options, cost, vids, vids, list_direction(graph))
+    edges = edges_later(task, task.requirements[0], vids, vids, list_direction(graph))
     if found is not None:
         edges = partial(edge_table, graph, *found)
     return task.some("degree", vids, values, more={}, edges=edges)

@@ -17,6 +17,7 @@ Seidman: "Network structure and minimum degree", Social Networks 1983.
 from __future__ import annotations
 
 import operator
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,16 +25,17 @@ from penstock.algorithms._cores import I32, core_numbers
 from penstock.algorithms._cores_check import check_cores
 from penstock.algorithms._subgraph import (
     INDEX_BYTES,
-    PART_BYTES,
     ROW_BYTES,
-    column_names,
+    edge_needs,
     edges_later,
     list_direction,
     take_rows,
 )
 from penstock.algorithms._subgraph_check import check_edges, marked, row_vids
-from penstock.algorithms.core_number import cost_of, open_for_cores
-from penstock.engine.algorithm import Cost, Task, algorithm
+from penstock.algorithms.core_number import core_needs
+from penstock.engine.algorithm import Task, algorithm
+from penstock.engine.counts import Counts
+from penstock.engine.needs import Needs
 from penstock.engine.result import Result
 from penstock.errors import OptionError, VerificationError
 from penstock.jit import kernel
@@ -65,18 +67,16 @@ def verify(graph: Graph, result: Result) -> None:
     check_edges(graph, "k_core", result, lambda u, v: (member[u] & member[v]) > 0)
 
 
-def _cost(graph: Graph, k: int | None) -> Cost:
-    return cost_of(graph, then_bytes=_row_bytes(graph))
+def _requirements(counts: Counts, k: int | None) -> list[Needs]:
+    _least(k)
+    rows = (ROW_BYTES + INDEX_BYTES) * counts.num_vertices  # at most
+    edges = _edge_needs(counts)
+    return [replace(needs, parts=(edges,)) for needs in core_needs(counts, rows)]
 
 
-def _row_bytes(graph: Graph) -> int:
-    """What the rows take, at most."""
-    return (ROW_BYTES + INDEX_BYTES) * graph.num_vertices
-
-
-def _edge_cost(graph: Graph) -> Cost:
-    """Of reading the edges of the core, when they are asked for."""
-    return Cost(PART_BYTES, (list_direction(graph),), 1.0, columns=column_names(graph))
+def _edge_needs(counts: Counts) -> Needs:
+    """To read the edges of the core, when they are asked for."""
+    return edge_needs(counts, list_direction(counts))
 
 
 def _least(k: int | None) -> int | None:
@@ -92,7 +92,7 @@ def _least(k: int | None) -> int | None:
     return least
 
 
-@algorithm(cost=_cost, verify=verify, finds_edges=True)
+@algorithm(requirements=_requirements, verify=verify, finds_edges=True)
 def k_core(task: Task, k: int | None = None) -> Result:
     """The largest part of the graph in which every vertex has at least k neighbours.
 
@@ -134,11 +134,8 @@ def k_core(task: Task, k: int | None = None) -> Result:
     ([0, 0, 1], [1, 2, 2])
     """
     graph, least = task.graph, _least(k)
-    options, edge_cost = task.options, _edge_cost(graph)
-    task.open(edge_cost)  # or a refusal, before anything is read
-    engine, words = open_for_cores(task, _row_bytes(graph))
-    with engine:
-        cores: I32 = core_numbers(engine, words)
+    with task.open() as engine:
+        cores: I32 = core_numbers(engine)
         for name in ("left", "queue", "support"):
             engine.free(name)
         engine.budget.give_back("gathered lists")
@@ -146,7 +143,8 @@ def k_core(task: Task, k: int | None = None) -> Result:
             least = int(cores.max(initial=0))
         vids: U32 = engine.select(_of_core, cores, least)
         take_rows(engine, len(vids))
-    edges = edges_later(graph, options, edge_cost, vids, vids, list_direction(graph))
+    needs = _edge_needs(engine.counts)
+    edges = edges_later(task, needs, vids, vids, list_direction(graph))
     return task.some("core_number", vids, cores[vids], more={"k": least}, edges=edges)
 
 

@@ -17,10 +17,12 @@ import numpy as np
 
 from penstock.algorithms._level_state import I32
 from penstock.algorithms._levels_check import check_levels
-from penstock.algorithms._sources import check_count, sources_of
-from penstock.algorithms._subgraph import around_cost, open_near, vertices_around
+from penstock.algorithms._sources import check_count, check_selected, sources_of
+from penstock.algorithms._subgraph import around_needs, vertices_around
 from penstock.algorithms._subgraph_check import row_vids
-from penstock.engine.algorithm import Cost, Task, Vertices, algorithm
+from penstock.engine.algorithm import Task, Vertices, algorithm
+from penstock.engine.counts import Counts, Selected
+from penstock.engine.needs import Needs
 from penstock.engine.result import Result
 from penstock.engine.vertices import vids_of
 from penstock.store.graph import Graph
@@ -37,11 +39,13 @@ def verify(graph: Graph, result: Result) -> None:
     check_levels(graph, "k_hop", levels, sources, given["k"])
 
 
-def _cost(graph: Graph, source: Vertices, k: int) -> Cost:
-    return around_cost(graph, vids_of(graph, source, "source"), k, ("out",))
+def _requirements(counts: Counts, source: Selected, k: int) -> list[Needs]:
+    check_count(k, "k")
+    check_selected(source)
+    return [around_needs(counts, source, k, ("out",))]
 
 
-@algorithm(cost=_cost, verify=verify)
+@algorithm(requirements=_requirements, verify=verify)
 def k_hop(task: Task, source: Vertices, k: int) -> Result:
     """The vertices within a number of edges of a source.
 
@@ -79,8 +83,7 @@ def k_hop(task: Task, source: Vertices, k: int) -> Result:
     >>> found.ids.tolist(), found.values.tolist()
     ([1, 2, 3], [0, 1, 2])
     """
-    check_count(k, "k")
     sources = sources_of(task, source)
-    with open_near(task, _cost(task.graph, source, k)) as engine:
+    with task.open() as engine:
         vids, distances, _ = vertices_around(engine, sources, k)
     return task.some("distance", vids, distances, more={})

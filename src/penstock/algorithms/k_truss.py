@@ -25,13 +25,10 @@ import numpy as np
 from penstock.algorithms._subgraph import INDEX_BYTES, ROW_BYTES, count_ends, take_rows
 from penstock.algorithms._subgraph_check import row_vids
 from penstock.algorithms._truss_check import all_pairs, check_trussness, ends_of, pairs_of
-from penstock.algorithms._truss_edges import (
-    cost_of,
-    find_edges,
-    find_largest,
-    open_for_trusses,
-)
-from penstock.engine.algorithm import Cost, Task, algorithm
+from penstock.algorithms._truss_edges import find_edges, find_largest, truss_needs
+from penstock.engine.algorithm import Task, algorithm
+from penstock.engine.counts import Counts
+from penstock.engine.needs import Needs
 from penstock.engine.result import Result
 from penstock.engine.result_edges import edge_table
 from penstock.errors import OptionError, VerificationError
@@ -63,13 +60,10 @@ def verify(graph: Graph, result: Result) -> None:
         raise VerificationError("k_truss: the rows are not the ends of the edges, counted")
 
 
-def _cost(graph: Graph, k: int | None) -> Cost:
-    return cost_of(graph)
-
-
-def _row_bytes(graph: Graph) -> int:
-    """What the rows take, at most."""
-    return (ROW_BYTES + INDEX_BYTES) * graph.num_vertices
+def _requirements(counts: Counts, k: int | None) -> list[Needs]:
+    _checked(k)
+    rows = (ROW_BYTES + INDEX_BYTES) * counts.num_vertices  # at most
+    return [truss_needs(counts, then_bytes=rows)]
 
 
 def _checked(k: int | None) -> int | None:
@@ -83,7 +77,7 @@ def _checked(k: int | None) -> int | None:
         raise OptionError(f"k: expected a whole number or None, got {k!r}") from None
 
 
-@algorithm(cost=_cost, verify=verify, finds_edges=True)
+@algorithm(requirements=_requirements, verify=verify, finds_edges=True)
 def k_truss(task: Task, k: int | None = None) -> Result:
     """The largest part of the graph in which every edge is in at least k - 2 triangles.
 
@@ -125,14 +119,13 @@ def k_truss(task: Task, k: int | None = None) -> Result:
     ([0, 0, 1], [1, 2, 2])
     """
     graph, which = task.graph, _checked(k)
-    engine, room = open_for_trusses(task, _row_bytes(graph))
-    with engine:
+    with task.open() as engine:
         if which is None:
-            found = find_largest(engine, room)
+            found = find_largest(engine)
             which = found.largest
         else:
             # No truss has fewer vertices than its k.
-            found = find_edges(engine, room, min(which, graph.num_vertices + 1))
+            found = find_edges(engine, min(which, graph.num_vertices + 1))
         found.keep(which)
         degrees: U32 = engine.array("degrees", np.uint32, 0)
         for src, dst, _ in found.parts():

@@ -31,13 +31,14 @@ import numpy as np
 
 from penstock.algorithms import _labels as kernels
 from penstock.algorithms._labels_check import verify
-from penstock.engine.algorithm import Cost, Task, algorithm
+from penstock.engine.algorithm import Task, algorithm
 from penstock.engine.checkpoint_file import within
+from penstock.engine.counts import Counts
 from penstock.engine.engine import Engine
+from penstock.engine.needs import Needs
 from penstock.engine.parameters import check_max_iter
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
-from penstock.store.graph import Graph
 from penstock.store.mapped import PART, iter_parts, read_range
 from penstock.stream.lists import Piece
 from penstock.stream.resident import ResidentLists
@@ -60,10 +61,6 @@ class _Lists(NamedTuple):
     neighbours: U32
 
 
-def _directions(graph: Graph) -> tuple[Direction, ...]:
-    return ("out", "in") if graph.directed else ("out",)
-
-
 def propagate(engine: Engine, max_iter: int) -> U32:
     """The label of each vertex, as a rank of ids."""
     graph = engine.graph
@@ -73,7 +70,7 @@ def propagate(engine: Engine, max_iter: int) -> U32:
     if graph.vid_of_rank is not None:
         for begin, part in iter_parts(graph.vid_of_rank):
             labels[part] = np.arange(begin, begin + len(part), dtype=VID)
-    cuts = [0, engine.num_vertices] if engine.is_resident() else _cuts(graph)
+    cuts = [0, engine.num_vertices] if engine.is_resident() else _cuts(engine)
     engine.options.progress.start("rounds", max_iter, "rounds")
     identity = {"algorithm": "label_propagation", "max_iter": max_iter}
     with Recovery(engine, identity) as recovery:
@@ -90,24 +87,25 @@ def propagate(engine: Engine, max_iter: int) -> U32:
     return labels
 
 
-def _cuts(graph: Graph) -> list[int]:
+def _cuts(engine: Engine) -> list[int]:
     """Ranges of vertices whose lists there is room for."""
-    cuts, room = [0], _room(graph)
+    graph = engine.graph
+    cuts, room = [0], _room(engine.counts)
     state = np.zeros(5, np.int64)
     starts = graph.page_table("out")["first_vid"]
     for begin in range(0, graph.num_vertices, PART):
         end = min(begin + PART, graph.num_vertices)
         degrees = sum(
             read_range(graph.degrees(each), begin, end).astype(np.int64)
-            for each in _directions(graph)
+            for each in engine.counts.both_ways
         )
         cuts += kernels.fill(degrees, begin, starts, room, state).tolist()
     return [*cuts, graph.num_vertices]
 
 
-def _room(graph: Graph) -> int:
+def _room(counts: Counts) -> int:
     """Edges that are copied into memory at a time, if no list is longer."""
-    edges = sum(graph.catalog.directions[each].num_edges for each in graph.directions)
+    edges = sum(each.num_edges for each in counts.lists.values())
     return min(max(edges // 8, LEAST_ROOM), MOST_ROOM)
 
 
@@ -117,7 +115,7 @@ def _round(engine: Engine, cuts: list[int], labels: U32, new: U32) -> int:
     starts = [0, 0]
     for begin, end in pairwise(cuts):
         lists = []
-        for k, direction in enumerate(_directions(engine.graph)):
+        for k, direction in enumerate(engine.counts.both_ways):
             lists.append(_load(engine, direction, begin, end, starts[k]))
             starts[k] += len(lists[k].neighbours)
         changed += _vote(engine, begin, lists, labels, new)
@@ -173,18 +171,17 @@ def _vote(engine: Engine, base: int, lists: list[_Lists], labels: U32, new: U32)
     return sum(engine.workers.run(work, list(pairwise(cuts))))
 
 
-def _cost(graph: Graph, max_iter: int) -> Cost:
-    directions = _directions(graph)
-    stats = [graph.catalog.directions[graph.stored(each)] for each in directions]
-    longest = sum(each.max_degree for each in stats)
-    room = 4 * max(_room(graph), longest + kernels.VERTEX_ROOM)
+def _requirements(counts: Counts, max_iter: int) -> list[Needs]:
+    check_max_iter(max_iter)
+    longest = sum(counts.of(each).max_degree for each in counts.both_ways)
+    room = 4 * max(_room(counts), longest + kernels.VERTEX_ROOM)
     tables = TABLE_BYTES * (LONG_AT_ONCE * longest + SHARES * min(2 * SHARE, longest))
     # Pages at the border between two ranges are read twice, if those of "out" do not end there.
-    passes = max_iter * (1.2 if graph.directed else 1.0)
-    return Cost(8, directions, passes, more_bytes=room + tables, work=2.5)
+    passes = max_iter * (1.2 if counts.directed else 1.0)
+    return [Needs(counts.both_ways, passes, vertex_bytes=8, more_bytes=room + tables, work=2.5)]
 
 
-@algorithm(cost=_cost, verify=verify)
+@algorithm(requirements=_requirements, verify=verify)
 def label_propagation(task: Task, max_iter: int = 10) -> Result:
     """Communities by label propagation, as LDBC Graphalytics defines it (CDLP).
 
@@ -223,9 +220,8 @@ def label_propagation(task: Task, max_iter: int = 10) -> Result:
     >>> ps.label_propagation(g, max_iter=5).values.tolist()
     [0, 0, 0, 2, 2, 2]
     """
-    check_max_iter(max_iter)
     graph = task.graph
-    with task.open(_cost(graph, max_iter)) as engine:
+    with task.open() as engine:
         ranks = propagate(engine, max_iter)
     order = graph.vid_of_rank
 

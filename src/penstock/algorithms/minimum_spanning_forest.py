@@ -32,9 +32,11 @@ from numpy.typing import NDArray
 from penstock.algorithms import _forest as kernels
 from penstock.algorithms._forest_check import verify
 from penstock.algorithms.connected_components import smallest_ids
-from penstock.engine.algorithm import Cost, Task, algorithm
+from penstock.engine.algorithm import Task, algorithm
 from penstock.engine.checkpoint_file import within
+from penstock.engine.counts import Counts
 from penstock.engine.engine import Engine
+from penstock.engine.needs import Needs
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
 from penstock.engine.result_edges import edge_table
@@ -240,24 +242,28 @@ def _weight_type(graph: Graph) -> np.dtype[Any]:
     return dtypes.get(graph.catalog.weight or "", np.dtype(np.uint8))
 
 
-def _is_prepared(graph: Graph) -> bool:
+def _is_prepared(graph: Graph | Counts) -> bool:
     """Whether the lists say of each vertex which edges it has."""
     return not graph.directed or len(graph.directions) == 2
 
 
-def _cost(graph: Graph) -> Cost:
-    columns = () if graph.catalog.weight is None else (graph.catalog.weight,)
-    edge_bytes = 8 + _weight_type(graph).itemsize
-    n = graph.num_vertices
+def _requirements(counts: Counts) -> list[Needs]:
+    columns = () if counts.weight is None else (counts.weight,)
+    edge_bytes = 8 + (counts.column_bytes(columns) or 1)
+    n = counts.num_vertices
     # First labels, a forest, and the lightest edge of each vertex with its source: 1 + 2 edges;
     # then labels, room for a forest and a half, and trees; last trees, these, and sorted weights.
     vertex_bytes = max(1 + 2 * edge_bytes, 4 + (3 * edge_bytes + 1) // 2 + SIEVE_BYTES)
     more = (_room(n) - n - n // 2 + 16 * HANDFUL) * edge_bytes
-    passes = 1.0 if not _is_prepared(graph) else 1.5 if graph.directed else 2.0
-    return Cost(vertex_bytes, graph.directions, passes, columns=columns, more_bytes=more, work=1.5)
+    passes = 1.0 if not _is_prepared(counts) else 1.5 if counts.directed else 2.0
+    return [
+        Needs(
+            counts.directions, passes, columns, vertex_bytes=vertex_bytes, more_bytes=more, work=1.5
+        )
+    ]
 
 
-@algorithm(cost=_cost, verify=verify, finds_edges=True)
+@algorithm(requirements=_requirements, verify=verify, finds_edges=True)
 def minimum_spanning_forest(task: Task) -> Result:
     """Minimum spanning forest: edges of the least total weight that join whatever is connected.
 
@@ -303,7 +309,7 @@ def minimum_spanning_forest(task: Task) -> Result:
     """
     graph = task.graph
     weight_type = _weight_type(graph)
-    with task.open(_cost(graph)) as engine:
+    with task.open() as engine:
         try:
             forest, trees = _grow(engine, weight_type, prepared=_is_prepared(graph))
         except _WeightError:

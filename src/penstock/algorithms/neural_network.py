@@ -30,7 +30,11 @@ from penstock.algorithms._simulation import (
     given_values,
     replay,
 )
-from penstock.engine.algorithm import Cost, Task, VertexValues, algorithm
+from penstock.engine.algorithm import Task, VertexValues, algorithm
+from penstock.engine.counts import Counts
+from penstock.engine.execute import program_requirements
+from penstock.engine.given import given_bytes
+from penstock.engine.needs import Needs
 from penstock.engine.parameters import check_max_iter
 from penstock.engine.programs import Settings
 from penstock.engine.result import Result
@@ -78,11 +82,21 @@ def _program(*, weighted: bool, one_bias: bool) -> Program:
     )
 
 
-def _cost(graph: Graph, inputs: object, bias: Any, max_iter: int, weight: bool) -> Cost:
-    column = column_of(graph, weight=weight)
-    columns = () if column is None else (column,)
-    held = 12 if _is_one(bias) else 16
-    return Cost(held, ("in",), float(max_iter), columns=columns, gathered_bytes=4, work=1.4)
+def _requirements(
+    counts: Counts, inputs: Any, bias: Any, max_iter: int, weight: bool
+) -> list[Needs]:
+    check_max_iter(max_iter)
+    one_bias, kind = _is_one(bias), np.dtype(np.float32)
+    if one_bias and not np.isfinite(bias):
+        raise OptionError(f"bias: expected numbers, got {bias}")
+    given = {"kept": given_bytes(inputs, kind)}
+    if not one_bias:
+        given["bias"] = given_bytes(bias, kind)
+    weighted = weight and counts.weight is not None
+    return program_requirements(
+        counts, _program(weighted=weighted, one_bias=one_bias), passes=float(max_iter),
+        params={"bias": 0.0} if one_bias else {}, given=given, work=1.4,
+    )  # fmt: skip
 
 
 def verify(graph: Graph, result: Result) -> None:
@@ -101,7 +115,7 @@ def verify(graph: Graph, result: Result) -> None:
     compare(graph, result, expected, STEP_ERROR * (10 + own["max_iter"]))
 
 
-@algorithm(cost=_cost, verify=verify, on_devices=True)
+@algorithm(requirements=_requirements, verify=verify, on_devices=_requirements)
 def neural_network(
     task: Task,
     inputs: VertexValues,
@@ -153,20 +167,17 @@ def neural_network(
     >>> [ps.neural_network(xor, {0: a, 1: b}, bias)[4] > 0 for a, b in [(1, 1), (1, 0), (0, 1)]]
     [False, True, True]
     """
-    check_max_iter(max_iter)
-    graph, column = task.graph, column_of(task.graph, weight=weight)
+    graph = task.graph
     one_bias = _is_one(bias)
     fields: dict[str, Given] = {"kept": given_values(graph, inputs, "inputs", np.nan)}
     if not one_bias:
         fields["bias"] = given_values(graph, bias, "bias", 0.0)
-    elif not np.isfinite(bias):
-        raise OptionError(f"bias: expected numbers, got {bias}")
     settings = Settings(
         params={"bias": float(bias)} if one_bias else {},
         max_iter=max_iter if graph.num_vertices else 0,
         fixed=fields,
     )
-    outcome = task.execute(_program(weighted=column is not None, one_bias=one_bias), settings)
+    outcome = task.execute(settings)
     advice = "weights must be finite numbers"
     values = finite_values("neural_network", outcome, "activation", advice)
     return task.result("activation", values, more={})

@@ -17,39 +17,46 @@ from typing import Any, Literal
 
 import numpy as np
 
-from penstock.algorithms._ranking import Pace, Walk, distribution, walk_ranks
+from penstock.algorithms._ranking import (
+    Pace,
+    Walk,
+    distribution,
+    passes_until,
+    walk_needs,
+    walk_ranks,
+)
 from penstock.algorithms._ranking_check import verify_walk
-from penstock.algorithms._weights import weight_column
-from penstock.engine.algorithm import Cost, Task, VertexValues, algorithm
-from penstock.engine.parameters import check_max_iter, check_tol
+from penstock.engine.algorithm import Task, VertexValues, algorithm
+from penstock.engine.counts import Counts
+from penstock.engine.given import given_bytes
+from penstock.engine.needs import Needs
 from penstock.engine.result import Result
 from penstock.errors import OptionError
 from penstock.store.graph import Graph
 
 
-def _cost(
-    graph: Graph,
+def _requirements(
+    counts: Counts,
     alpha: float,
     tol: float,
     max_iter: int,
     dtype: str,
-    mode: str,
-    strategy: str,
-    personalization: object,
-    dangling: object,
+    mode: Any,
+    strategy: Any,
+    personalization: Any,
+    dangling: Any,
     weight: bool,
-) -> Cost:
-    passes = float(max_iter)
-    if tol > 0 and 0 < alpha < 1:
-        expected = np.log(max(tol, 1e-300)) / np.log(alpha)
-        passes = float(min(max(np.ceil(expected), 1), max_iter))
-    width = np.dtype(dtype).itemsize
-    given = 2 if dangling is not None else int(personalization is not None)
-    if not weight:
-        return Cost((2 + given) * width + 4, ("in",), passes, gathered_bytes=width)
-    held = (3 + given) * width
-    columns = (weight_column(graph, "pagerank"),)
-    return Cost(held, ("in",), passes + 1, columns=columns, gathered_bytes=width, work=1.2)
+) -> list[Needs]:
+    if not 0 <= alpha <= 1:
+        raise OptionError(f"alpha: expected a number from 0 to 1, got {alpha}")
+    pace = Pace(tol, max_iter, np.dtype(dtype), mode, strategy)
+    given = {}
+    if personalization is not None or dangling is not None:
+        given["jump"] = given_bytes(personalization, pace.dtype)
+    if dangling is not None:
+        given["landing"] = given_bytes(dangling, pace.dtype)
+    passes = passes_until(tol, alpha, max_iter)
+    return walk_needs(counts, pace, given, name="pagerank", weight=weight, passes=passes)
 
 
 def _walk(
@@ -77,7 +84,7 @@ def verify(graph: Graph, result: Result) -> None:
     verify_walk(graph, result, _walk(graph, **{**result.stats["parameters"], "dtype": "float64"}))
 
 
-@algorithm(cost=_cost, verify=verify, on_devices=True)
+@algorithm(requirements=_requirements, verify=verify, on_devices=_requirements)
 def pagerank(
     task: Task,
     alpha: float = 0.85,
@@ -148,12 +155,6 @@ def pagerank(
     >>> ps.pagerank(ps.from_edges([0, 1, 2], [1, 2, 0])).values.round(3)
     array([0.333, 0.333, 0.333], dtype=float32)
     """
-    if not 0 <= alpha <= 1:
-        raise OptionError(f"alpha: expected a number from 0 to 1, got {alpha}")
-    check_tol(tol)
-    check_max_iter(max_iter)
-    if weight:
-        weight_column(task.graph, "pagerank")
     walk = _walk(
         task.graph,
         alpha=alpha, personalization=personalization, dangling=dangling, weight=weight, dtype=dtype,

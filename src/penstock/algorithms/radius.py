@@ -39,9 +39,11 @@ from penstock.algorithms._vids import by_vid
 from penstock.algorithms._weights import weighed_edges
 from penstock.arrays import distinct
 from penstock.device.lists import notify
-from penstock.engine.algorithm import Cost, Task, algorithm
+from penstock.engine.algorithm import Task, algorithm
 from penstock.engine.checkpoint_file import Facts, within
+from penstock.engine.counts import Counts
 from penstock.engine.engine import Engine
+from penstock.engine.needs import Needs
 from penstock.engine.parameters import check_max_iter
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
@@ -288,18 +290,33 @@ def _search(graph: Graph, last: Array, reached: Array, error: float) -> None:
         )
 
 
-def _cost(graph: Graph, b: int, effective: float, max_iter: int | None, seed: int) -> Cost:
-    edges = 0 if graph.directed else graph.catalog.directions["out"].num_edges // SPARSE
+def _requirements(
+    counts: Counts, b: int, effective: float, max_iter: int | None, seed: int
+) -> list[Needs]:
+    if not counters.SMALLEST <= b <= counters.LARGEST:
+        raise OptionError(
+            f"b: expected {counters.SMALLEST} to {counters.LARGEST}, got {b}; a counter has 2**b "
+            "bytes"
+        )
+    if not 0 < effective <= 1:
+        raise OptionError(f"effective: expected a share above 0, up to 1; got {effective}")
+    if max_iter is not None:
+        check_max_iter(max_iter)
+    edges = 0 if counts.directed else counts.of("out").num_edges // SPARSE
     # One for each distance, on R-MAT graphs; where lists are read one by one, about 5 in all.
-    passes = 12.0 if graph.directed else 8.0
+    passes = 12.0 if counts.directed else 8.0
     passes = passes if max_iter is None else min(passes, float(max_iter))
     # Two counters, and what is known from them; degrees, where lists are read one by one.
-    held = 2 * (1 << b) + (10 if graph.directed else 14)
-    more = 12 * edges + 128
-    return Cost(held, ("out",), passes, gathered_bytes=1 << b, more_bytes=more, work=4.0)
+    held = 2 * (1 << b) + (10 if counts.directed else 14)
+    return [
+        Needs(
+            ("out",), passes, vertex_bytes=held, more_bytes=12 * edges + 128,
+            gathered_bytes=1 << b, work=4.0,
+        )
+    ]  # fmt: skip
 
 
-@algorithm(cost=_cost, verify=verify)
+@algorithm(requirements=_requirements, verify=verify)
 def radius(
     task: Task, b: int = 6, effective: float = 0.9, max_iter: int | None = None, seed: int = 0
 ) -> Result:
@@ -357,16 +374,7 @@ def radius(
     >>> found.eccentricity.tolist(), found.stats["diameter"], found.stats["radius"]
     ([4, 3, 2, 3, 4], 4, 2)
     """
-    if not counters.SMALLEST <= b <= counters.LARGEST:
-        raise OptionError(
-            f"b: expected {counters.SMALLEST} to {counters.LARGEST}, got {b}; a counter has 2**b "
-            "bytes"
-        )
-    if not 0 < effective <= 1:
-        raise OptionError(f"effective: expected a share above 0, up to 1; got {effective}")
-    if max_iter is not None:
-        check_max_iter(max_iter)
-    with task.open(_cost(task.graph, b, effective, max_iter, seed)) as engine:
+    with task.open() as engine:
         balls, converged = _grow(engine, b, seed, max_iter)
         values = balls.effective(effective)
     facts = _facts(balls.last, balls.neighbourhood, effective)

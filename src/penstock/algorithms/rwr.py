@@ -17,11 +17,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from penstock.algorithms._ranking import Pace, Walk, walk_ranks
+from penstock.algorithms._ranking import Pace, Walk, passes_until, walk_needs, walk_ranks
 from penstock.algorithms._ranking_check import verify_walk
-from penstock.algorithms._weights import weight_column
-from penstock.engine.algorithm import Cost, Task, Vertices, algorithm
-from penstock.engine.parameters import check_max_iter, check_tol
+from penstock.engine.algorithm import Task, Vertices, algorithm
+from penstock.engine.counts import Counts, Selected
+from penstock.engine.needs import Needs
 from penstock.engine.result import Result
 from penstock.engine.vertices import some_vertices, vids_of
 from penstock.errors import OptionError
@@ -29,24 +29,23 @@ from penstock.store.graph import Graph
 from penstock.types import Array
 
 
-def _cost(
-    graph: Graph,
-    source: object,
+def _requirements(
+    counts: Counts,
+    source: Selected,
     restart: float,
     tol: float,
     max_iter: int,
     weight: bool,
     dtype: str,
-) -> Cost:
-    passes = float(max_iter)
-    if tol > 0 and 0 < restart < 1:
-        expected = np.log(max(tol / 2, 1e-300)) / np.log(1 - restart)
-        passes = float(min(max(np.ceil(expected), 1), max_iter))
-    width = np.dtype(dtype).itemsize
-    if not weight:
-        return Cost(3 * width + 4, ("in",), passes, gathered_bytes=width)
-    columns = (weight_column(graph, "rwr"),)
-    return Cost(4 * width, ("in",), passes + 1, columns=columns, gathered_bytes=width, work=1.2)
+) -> list[Needs]:
+    if source.count == 0:
+        raise OptionError("source: expected the id of a vertex, or of several; got none")
+    if not 0 <= restart <= 1:
+        raise OptionError(f"restart: expected a number from 0 to 1, got {restart}")
+    pace = Pace(tol, max_iter, np.dtype(dtype))
+    given = {"jump": source.count * (4 + pace.dtype.itemsize)}
+    passes = passes_until(tol / 2, 1 - restart, max_iter)
+    return walk_needs(counts, pace, given, name="rwr", weight=weight, passes=passes)
 
 
 def _walk(
@@ -60,8 +59,6 @@ def _walk(
 ) -> Walk:
     """What the walker does, from the parameters."""
     sources = vids_of(graph, source, "source")
-    if len(sources) == 0:
-        raise OptionError("source: expected the id of a vertex, or of several; got none")
     numbers: Array = np.full(len(sources), 1 / len(sources), dtype)
     jump = some_vertices(graph.num_vertices, sources, numbers, 0)
     return Walk("rwr", 1 - restart, weight, jump, start=jump)
@@ -72,7 +69,7 @@ def verify(graph: Graph, result: Result) -> None:
     verify_walk(graph, result, _walk(graph, **{**result.stats["parameters"], "dtype": "float64"}))
 
 
-@algorithm(cost=_cost, verify=verify, on_devices=True)
+@algorithm(requirements=_requirements, verify=verify, on_devices=_requirements)
 def rwr(
     task: Task,
     source: Vertices,
@@ -133,11 +130,5 @@ def rwr(
     >>> ps.rwr(ps.from_edges([0, 1, 2], [1, 2, 0]), 0).values.round(3)
     array([0.389, 0.33 , 0.281], dtype=float32)
     """
-    if not 0 <= restart <= 1:
-        raise OptionError(f"restart: expected a number from 0 to 1, got {restart}")
-    check_tol(tol)
-    check_max_iter(max_iter)
-    if weight:
-        weight_column(task.graph, "rwr")
     walk = _walk(task.graph, source=source, restart=restart, weight=weight, dtype=dtype)
     return walk_ranks(task, walk, Pace(tol, max_iter, np.dtype(dtype)))

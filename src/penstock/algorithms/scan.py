@@ -28,12 +28,13 @@ import numpy as np
 
 from penstock.algorithms._scan import Clustering, cluster
 from penstock.algorithms._scan_check import verify
-from penstock.algorithms._scan_edges import WANTED, open_edges, usual_cost_of_edges
+from penstock.algorithms._scan_edges import edge_needs, open_edges
 from penstock.algorithms._scan_kernels import OUTLIER
-from penstock.algorithms._triangles import open_with_room
 from penstock.arrays import parts
-from penstock.engine.algorithm import Cost, Task, algorithm
+from penstock.engine.algorithm import Task, algorithm
+from penstock.engine.counts import Counts
 from penstock.engine.edge_columns import home_of
+from penstock.engine.needs import Needs
 from penstock.engine.result import Result
 from penstock.engine.result_columns import ids_of
 from penstock.errors import OptionError
@@ -41,11 +42,12 @@ from penstock.store.graph import Graph
 from penstock.types import I64, NO_VERTEX, U32, VID
 
 
-def _cost(graph: Graph, epsilon: float, mu: int, index: Any) -> Cost:
-    return usual_cost_of_edges(graph)
+def _requirements(counts: Counts, epsilon: float, mu: int, index: Any) -> list[Needs]:
+    _check(epsilon, mu)
+    return [edge_needs(counts)]
 
 
-@algorithm(cost=_cost, verify=verify)
+@algorithm(requirements=_requirements, verify=verify)
 def scan(task: Task, epsilon: float = 0.7, mu: int = 2, index: str | None = None) -> Result:
     """SCAN: clusters by shared neighbours, with the hubs and outliers between them.
 
@@ -107,11 +109,9 @@ def scan(task: Task, epsilon: float = 0.7, mu: int = 2, index: str | None = None
     ([0, 0, 0, 3, 3, 3, -1], [0, 0, 0, 0, 0, 0, 2])
     """
     graph = task.graph
-    _check(epsilon, mu)
     home = home_of(graph, index)
-    engine, room = open_with_room(task, WANTED)
-    with engine:
-        edges = open_edges(engine, room, home)
+    with task.open() as engine:
+        edges = open_edges(engine, home)
         found = cluster(engine, edges.windows, edges.num_neighbours, float(epsilon), int(mu))
     more = {**found.counts, "indexed": edges.indexed, "not_kept": edges.not_kept}
     has_numbers = ids_of(graph).dtype == np.int64

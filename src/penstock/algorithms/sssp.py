@@ -38,17 +38,24 @@ from typing import Any
 import numpy as np
 
 from penstock.algorithms import _stepping as kernels
-from penstock.algorithms._gas import distances_from, refuse_options, search
+from penstock.algorithms._gas import (
+    distance_needs,
+    distances_from,
+    refuse_options,
+    search,
+    search_needs,
+)
 from penstock.algorithms._levels import search_levels
 from penstock.algorithms._paths import find_parents, verify
-from penstock.algorithms._sources import source_identity, sources_of
-from penstock.engine.algorithm import Cost, Task, Vertices, algorithm
+from penstock.algorithms._sources import check_selected, source_identity, sources_of
+from penstock.engine.algorithm import Task, Vertices, algorithm
 from penstock.engine.checkpoint_file import within
+from penstock.engine.counts import Counts, Selected, counts_of
 from penstock.engine.engine import Engine, Kernel
-from penstock.engine.options import RunOptions
+from penstock.engine.needs import Needs
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
-from penstock.errors import BudgetError, CorruptionError, InputError, OptionError
+from penstock.errors import CorruptionError, InputError, OptionError
 from penstock.store.graph import Graph
 from penstock.store.mapped import iter_parts
 from penstock.types import I64, U8, U32, VID, Array
@@ -276,40 +283,57 @@ def _refuse_bad_weights(graph: Graph) -> None:
             )
 
 
-def _cost(graph: Graph, source: Vertices, cutoff: float | None, delta: float | None) -> Cost:
-    columns = () if graph.catalog.weight is None else (graph.catalog.weight,)
+def _requirements(
+    counts: Counts, source: Selected, cutoff: float | None, delta: float | None
+) -> list[Needs]:
+    _check(source, cutoff, delta)
+    columns = () if counts.weight is None else (counts.weight,)
     # A stream reads 4 to 4.5 times all pages of R-MAT graphs, more from many sources; steps in
     # memory look at each list once or twice, and at all vertices each.
-    passes = 4.5 if np.ndim(source) == 0 else 5.0
-    return Cost(
-        STATE_BYTES, ("out",), passes, columns=columns, work=2.0, resident_passes=3.0, in_place=True
-    )
+    memory = Needs(
+        ("out",), 3.0, columns, vertex_bytes=STATE_BYTES, forms=("memory",), takes_gaps=True,
+        work=2.0,
+    )  # fmt: skip
+    return [memory, replace(memory, passes=4.5 if source.count == 1 else 5.0, forms=("stream",))]
 
 
-def _open_for_parents(graph: Graph, options: RunOptions, cost: Cost) -> Engine:
-    """An engine for parents: with the in-lists of a directed graph if an earlier run left them in
-    memory. To load them takes longer than to do without.
+def _on_devices(
+    counts: Counts, source: Selected, cutoff: float | None, delta: float | None
+) -> list[Needs]:
+    _check(source, cutoff, delta)
+    refuse_options("sssp", delta=delta)
+    return search_needs(counts, source) if counts.weight is None else distance_needs(counts, source)
+
+
+def _check(source: Selected, cutoff: float | None, delta: float | None) -> None:
+    check_selected(source)
+    if delta is not None and not 0 < delta < np.inf:
+        raise OptionError(f"delta: expected a number above 0, got {delta}")
+    if cutoff is not None and not cutoff >= 0:
+        raise OptionError(f"cutoff: expected a number of 0 or more, got {cutoff}")
+
+
+def _parent_needs(counts: Counts) -> list[Needs]:
+    """For parents: with the in-lists of a directed graph if an earlier run left them in memory. To
+    load them takes longer than to do without.
     """
-    if options.load and ("in", cost.columns) in graph.kept:
-        try:
-            engine = Task(graph, options).open(replace(cost, directions=("out", "in")))
-            if engine.is_resident():
-                return engine
-        except BudgetError:
-            pass  # one direction needs less
-    return Task(graph, options).open(cost)
+    columns = () if counts.weight is None else (counts.weight,)
+    one = Needs(("out",), 1.0, columns, vertex_bytes=STATE_BYTES, takes_gaps=True)
+    if len(counts.directions) == 1:
+        return [one]
+    return [replace(one, directions=("out", "in"), only_loaded=True, forms=("memory",)), one]
 
 
-def _levels(task: Task, cost: Cost, sources: U32, limit: int | None) -> tuple[Array, U32]:
+def _levels(task: Task, sources: U32, limit: int | None) -> tuple[Array, U32]:
     """Levels and parents by a breadth-first search."""
     if not task.options.on_plain_cpu:
         return search(task, sources, limit)
-    with task.open(cost) as engine:
+    with task.open() as engine:
         can_pull = not task.graph.directed
         return search_levels(engine, sources, can_pull=can_pull, limit=limit)
 
 
-@algorithm(cost=_cost, verify=verify, on_devices=True)
+@algorithm(requirements=_requirements, verify=verify, on_devices=_on_devices)
 def sssp(
     task: Task, source: Vertices, cutoff: float | None = None, delta: float | None = None
 ) -> Result:
@@ -363,29 +387,23 @@ def sssp(
     >>> found.path(2)
     [0, 1, 2]
     """
-    if delta is not None and not 0 < delta < np.inf:
-        raise OptionError(f"delta: expected a number above 0, got {delta}")
-    if cutoff is not None and not cutoff >= 0:
-        raise OptionError(f"cutoff: expected a number of 0 or more, got {cutoff}")
     graph, sources = task.graph, sources_of(task, source)
-    cost = _cost(graph, source, cutoff, delta)
     farthest = np.inf if cutoff is None else float(cutoff)
-    if not task.options.on_plain_cpu:
-        refuse_options("sssp", delta=delta)
     if graph.catalog.weight is None:
         limit = None if farthest >= graph.num_vertices else int(farthest)
-        levels, parents = _levels(task, cost, sources, limit)
+        levels, parents = _levels(task, sources, limit)
         distances = np.where(levels < 0, np.inf, levels)
         return task.result("distance", distances, more={}, vid_columns={"parents": parents})
     if task.options.on_plain_cpu:
-        with task.open(cost) as engine:
+        with task.open() as engine:
             distances = shortest_distances(engine, sources, cutoff=farthest, delta=delta)
     else:
         _refuse_bad_weights(graph)
         distances = distances_from(task, sources, farthest)
 
     def parents_when_used() -> U32:
-        with _open_for_parents(graph, task.options, cost) as another:
+        needs = _parent_needs(counts_of(graph))
+        with Task(graph, task.options).open_part(*needs) as another:
             return find_parents(another, sources, distances)
 
     return task.result("distance", distances, more={}, vid_columns={"parents": parents_when_used})

@@ -38,15 +38,18 @@ import numpy as np
 from penstock.algorithms import _strong as kernels
 from penstock.algorithms._forest import lower
 from penstock.algorithms._strong_check import verify
-from penstock.algorithms.connected_components import _cost as components_cost
-from penstock.algorithms.connected_components import label_components, smallest_ids
-from penstock.engine.algorithm import Cost, Task, algorithm
+from penstock.algorithms.connected_components import (
+    component_needs,
+    label_components,
+    smallest_ids,
+)
+from penstock.engine.algorithm import Task, algorithm
 from penstock.engine.checkpoint_file import within
+from penstock.engine.counts import Counts
 from penstock.engine.engine import Engine
+from penstock.engine.needs import Needs, Room
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
-from penstock.errors import BudgetError
-from penstock.store.graph import Graph
 from penstock.store.mapped import PART, read_range
 from penstock.stream.lists import Piece, piece_edges
 from penstock.stream.resident import ResidentLists
@@ -306,37 +309,26 @@ def _colours(search: _Search) -> bool:
     return False
 
 
-def _cost(graph: Graph) -> Cost:
-    if not graph.directed:
-        return components_cost(graph)
+def _requirements(counts: Counts) -> list[Needs]:
+    if not counts.directed:
+        return component_needs(counts)
+    n = counts.num_vertices
+    ample, scant = AMPLE_BYTES * n + LEAST_BYTES, SCANT_BYTES * n + LEAST_BYTES
+    memory = Needs(
+        counts.directions, 0.3, vertex_bytes=5, room=Room(ample, ample), forms=("memory",),
+        gathered_bytes=1, work=1.5,
+    )  # fmt: skip
     # A stream reads the lists of one direction: forward and backward a little more than once each,
     # for the rest once, and once more if in-degrees are not stored.
-    passes = 4.5 if len(graph.directions) == 1 else 3.5
-    return Cost(
-        5 + AMPLE_BYTES, graph.directions, passes, gathered_bytes=1, more_bytes=LEAST_BYTES,
-        work=1.5, resident_passes=0.3,
+    passes = 4.5 if len(counts.directions) == 1 else 3.5
+    one = replace(
+        memory, directions=counts.directions[:1], passes=passes, room=Room(scant, ample),
+        forms=("memory", "stream"),
     )  # fmt: skip
+    return [memory, one]
 
 
-def _open(task: Task) -> tuple[Engine, int]:
-    """An engine, and bytes for what is copied into memory."""
-    cost = _cost(task.graph)
-    n = task.graph.num_vertices
-    try:
-        engine = task.open(cost)
-        if engine.is_resident():
-            return engine, AMPLE_BYTES * n + LEAST_BYTES
-    except BudgetError:
-        pass
-    alone = replace(cost, directions=task.graph.directions[:1])
-    try:
-        return task.open(alone), AMPLE_BYTES * n + LEAST_BYTES
-    except BudgetError:
-        scant = replace(alone, vertex_bytes=5 + SCANT_BYTES)
-        return task.open(scant), SCANT_BYTES * n + LEAST_BYTES
-
-
-@algorithm(cost=_cost, verify=verify)
+@algorithm(requirements=_requirements, verify=verify)
 def strongly_connected_components(task: Task) -> Result:
     """Strongly connected components: vertices that reach each other along directed edges.
 
@@ -374,12 +366,10 @@ def strongly_connected_components(task: Task) -> Result:
     [1, 1, 1, 4, 5]
     """
     graph = task.graph
-    if graph.directed:
-        engine, room = _open(task)
-        with engine:
-            labels = label_strong_components(engine, room)
-    else:
-        with task.open(components_cost(graph)) as engine:
+    with task.open() as engine:
+        if graph.directed:
+            labels = label_strong_components(engine, engine.plan.room)
+        else:
             labels = label_components(engine)
 
     def named() -> U32:

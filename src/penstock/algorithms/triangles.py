@@ -24,12 +24,13 @@ import numpy as np
 from penstock.algorithms._triangles import (
     Counting,
     Wanted,
+    counting_needs,
     edges_among_neighbours,
-    open_with_room,
-    usual_cost,
 )
 from penstock.algorithms._vids import by_vid
-from penstock.engine.algorithm import Cost, Task, algorithm
+from penstock.engine.algorithm import Task, algorithm
+from penstock.engine.counts import Counts
+from penstock.engine.needs import Needs
 from penstock.engine.result import Result
 from penstock.errors import VerificationError
 from penstock.store.graph import Graph
@@ -60,11 +61,11 @@ def verify(graph: Graph, result: Result) -> None:
             )
 
 
-def _cost(graph: Graph) -> Cost:
-    return usual_cost(graph, Wanted())
+def _requirements(counts: Counts) -> list[Needs]:
+    return [counting_needs(counts, Wanted())]
 
 
-@algorithm(cost=_cost, verify=verify, on_devices=True)
+@algorithm(requirements=_requirements, verify=verify, on_devices=_requirements)
 def triangles(task: Task) -> Result:
     """Triangles: how many each vertex is a corner of.
 
@@ -99,9 +100,8 @@ def triangles(task: Task) -> Result:
     >>> found.values.tolist(), found.stats["total"]
     ([1, 1, 1, 0], 1)
     """
-    engine, room = open_with_room(task, Wanted())
-    with engine:
-        counting = Counting(engine, Wanted(), room)
+    with task.open() as engine:
+        counting = Counting(engine, Wanted())
         counting.run({"algorithm": "triangles"})
         counts = counting.counts
     return task.result("triangles", counts, more={"total": int(counts.sum()) // 3})

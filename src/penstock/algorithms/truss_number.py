@@ -19,13 +19,14 @@ import numpy as np
 
 from penstock.algorithms._truss_check import all_pairs, check_trussness, ends_of, pairs_of
 from penstock.algorithms._truss_edges import (
-    cost_of,
     find_edges,
     largest_of_vertices,
-    open_for_trusses,
+    truss_needs,
 )
 from penstock.algorithms._vids import by_vid
-from penstock.engine.algorithm import Cost, Task, algorithm
+from penstock.engine.algorithm import Task, algorithm
+from penstock.engine.counts import Counts
+from penstock.engine.needs import Needs
 from penstock.engine.result import Result
 from penstock.engine.result_edges import edge_table
 from penstock.errors import VerificationError
@@ -55,11 +56,11 @@ def verify(graph: Graph, result: Result) -> None:
         )
 
 
-def _cost(graph: Graph) -> Cost:
-    return cost_of(graph)
+def _requirements(counts: Counts) -> list[Needs]:
+    return [truss_needs(counts)]
 
 
-@algorithm(cost=_cost, verify=verify, finds_edges=True)
+@algorithm(requirements=_requirements, verify=verify, finds_edges=True)
 def truss_number(task: Task) -> Result:
     """Trussness of each edge: the largest k of a k-truss that it is in.
 
@@ -98,9 +99,8 @@ def truss_number(task: Task) -> Result:
     ([0, 0, 1, 2], [1, 2, 2, 3], [3, 3, 3, 2])
     """
     graph = task.graph
-    engine, room = open_for_trusses(task)
-    with engine:
-        found = find_edges(engine, room)
+    with task.open() as engine:
+        found = find_edges(engine)
         values = largest_of_vertices(engine, found)
 
     def edges() -> Result:

@@ -30,21 +30,22 @@ import numpy as np
 from penstock.algorithms import _two_hop_kernels as kernels
 from penstock.algorithms._level_state import I32, frontier_bytes
 from penstock.algorithms._levels_check import check_levels
-from penstock.algorithms._sources import source_identity, sources_of
+from penstock.algorithms._sources import check_selected, source_identity, sources_of
 from penstock.algorithms._subgraph import (
     FEW,
     INDEX_BYTES,
     ROW_BYTES,
-    open_near,
     rows_around,
     take_rows,
 )
 from penstock.algorithms._subgraph_check import row_vids
-from penstock.algorithms._two_hop import Sizes, open_with_room, usual_cost
+from penstock.algorithms._two_hop import Sizes, size_needs
 from penstock.algorithms._vids import by_vid
 from penstock.arrays import distinct
-from penstock.engine.algorithm import Cost, Task, Vertices, algorithm
+from penstock.engine.algorithm import Task, Vertices, algorithm
+from penstock.engine.counts import Counts, Selected
 from penstock.engine.engine import Engine
+from penstock.engine.needs import Needs
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
 from penstock.engine.vertices import vids_of
@@ -126,17 +127,21 @@ def _ways(graph: Graph, src: Array, dst: Array) -> tuple[tuple[Array, Array], ..
     return ((src, dst), (dst[other], src[other]))
 
 
-def _cost(graph: Graph, v: Vertices | None) -> Cost:
+def _requirements(counts: Counts, v: Selected | None) -> list[Needs]:
     if v is None:
-        return usual_cost(graph)
-    rows = (ROW_BYTES + PATH_BYTES) * rows_around(graph, vids_of(graph, v, "v"), 2)
-    return Cost(
-        4 + 8 + INDEX_BYTES, ("out",), 2.0, gathered_bytes=8,
-        more_bytes=max(frontier_bytes(graph), rows),
-    )  # fmt: skip
+        return size_needs(counts)
+    check_selected(v, "v")
+    rows = (ROW_BYTES + PATH_BYTES) * rows_around(counts, v, 2)
+    return [
+        Needs(
+            ("out",), 2.0,
+            vertex_bytes=4 + 8 + INDEX_BYTES, more_bytes=max(frontier_bytes(counts), rows),
+            only_loaded=True, gathered_bytes=8,
+        )
+    ]  # fmt: skip
 
 
-@algorithm(cost=_cost, verify=verify)
+@algorithm(requirements=_requirements, verify=verify)
 def two_hop(task: Task, v: Vertices | None = None) -> Result:
     """The vertices within two edges of a vertex; or how many there are, for every vertex.
 
@@ -186,9 +191,8 @@ def two_hop(task: Task, v: Vertices | None = None) -> Result:
     """
     if v is not None:
         return _rows(task, v)
-    engine, room = open_with_room(task)
-    with engine:
-        sizes = Sizes(engine, room).run({"algorithm": "two_hop"})
+    with task.open() as engine:
+        sizes = Sizes(engine).run({"algorithm": "two_hop"})
     more = {"total": int(sizes.sum()), "largest": int(sizes.max(initial=0))}
     return task.result("two_hop", sizes, more=more)
 
@@ -196,7 +200,7 @@ def two_hop(task: Task, v: Vertices | None = None) -> Result:
 def _rows(task: Task, given: Any) -> Result:
     """Rows for the vertices around some."""
     sources = sources_of(task, given, "v")
-    with open_near(task, _cost(task.graph, given)) as engine:
+    with task.open() as engine:
         links: U32 = engine.array("links", np.uint32, 0)
         paths: I64 = engine.array("paths", np.int64, 0)
         vids = _search(engine, sources, links, paths)

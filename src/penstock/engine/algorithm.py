@@ -9,20 +9,25 @@ from __future__ import annotations
 
 import inspect
 import resource
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+import numpy as np
+
+from penstock.engine.counts import Counts, Selected, counts_of
 from penstock.engine.engine import Engine
 from penstock.engine.execute import Outcome, execute
+from penstock.engine.needs import Needs
 from penstock.engine.options import OPTION_NAMES, RunOptions
-from penstock.engine.parameters import checked_numbers
+from penstock.engine.parameters import checked_numbers, named_kind
+from penstock.engine.plan import Plan
+from penstock.engine.planning import open_engine, plan_run
 from penstock.engine.programs import Settings
 from penstock.engine.result import Result
-from penstock.engine.vertices import in_id_order, vid_of, vids_of
+from penstock.engine.vertices import by_vid, in_id_order, vid_of, vids_of
 from penstock.errors import OptionError
 from penstock.metrics import clock
-from penstock.program import Program
 from penstock.store.graph import Graph
 from penstock.store.source import Changing, holding_still, reading
 from penstock.trace import write_trace
@@ -35,54 +40,18 @@ Vertices = Annotated[Any, "vertices"]
 VertexValues = Annotated[Any, "vertex values"]
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What an algorithm needs and does on a graph, known before it runs."""
-
-    #: Bytes of state for each vertex, all in memory.
-    vertex_bytes: int
-    #: The lists it looks at.
-    directions: tuple[Direction, ...]
-    #: Expected passes over the lists; of a traversal, the pages that it reads over all pages.
-    passes: float
-    columns: tuple[str, ...] = ()
-    #: Bytes of state besides.
-    more_bytes: int = 0
-    #: Bytes for each vertex that are read through neighbour ids.
-    gathered_bytes: int = 4
-    #: How many times longer an edge takes than one of a PageRank step.
-    work: float = 1.0
-    #: The same with the lists in memory, if it then leaves out most of them.
-    resident_passes: float | None = None
-    #: Whether it can do with the first edges of each list in memory, and other lists read one by
-    #: one; and how many first edges, if that is asked for.
-    tiered: bool = False
-    head_edges: int | None = None
-    #: Expected passes then, with the one that loads them.
-    tiered_passes: float | None = None
-    #: Whether its kernels take lists in memory wherever they stand (by the ``ends`` of blocks).
-    in_place: bool = False
-
-    def needs(self, num_vertices: int) -> dict[str, Any]:
-        """What an engine is asked for."""
-        return {
-            "directions": self.directions,
-            "columns": self.columns,
-            "state_bytes": self.vertex_bytes * num_vertices + self.more_bytes,
-            "tiered": self.tiered,
-            "head_edges": self.head_edges,
-            "in_place": self.in_place,
-        }
-
-
 @dataclass(slots=True)
 class Task:
-    """One call of an algorithm: the graph, the options, and what was counted."""
+    """One call of an algorithm: the graph, the options, what it needs, and what was counted."""
 
     graph: Graph
     options: RunOptions
+    #: Ways to run, best first.
+    requirements: Sequence[Needs] = ()
     engine: Engine | None = None
     began: float = field(default_factory=clock)
+    #: The vertices that parameters name, by the name of the parameter.
+    selected: dict[str, U32] = field(default_factory=dict)
 
     def vid(self, vertex: object, name: str = "source") -> int:
         """The number inside of a vertex that the user names."""
@@ -92,16 +61,22 @@ class Task:
         """The numbers inside of vertices that the user names, one or several: ascending, each
         once.
         """
-        return vids_of(self.graph, vertices, name)
+        found = self.selected.get(name)
+        return vids_of(self.graph, vertices, name) if found is None else found
 
-    def open(self, cost: Cost) -> Engine:
-        """An engine for loops over the verbs."""
-        self.engine = Engine(self.graph, self.options, **cost.needs(self.graph.num_vertices))
+    def open(self) -> Engine:
+        """The engine of the run: for loops over the verbs."""
+        self.engine = self.open_part(*self.requirements)
         return self.engine
 
-    def execute(self, program: Program, settings: Settings) -> Outcome:
-        """Run a vertex program."""
-        outcome = execute(self.graph, program, settings, self.options)
+    def open_part(self, *requirements: Needs) -> Engine:
+        """An engine for a part of the run that has needs of its own."""
+        return open_engine(self.graph, self.options, *requirements)
+
+    def execute(self, settings: Settings) -> Outcome:
+        """Run the vertex program that the requirements are of."""
+        plan = plan_run(self.graph, self.requirements, self.options)
+        outcome = execute(self.graph, plan, settings, self.options)
         self.engine = outcome.engine
         return outcome
 
@@ -179,32 +154,40 @@ class Task:
         )
 
 
+#: What an algorithm needs with some parameters, on a graph of which counts are known: ways to run,
+#: best first. It raises an OptionError for parameters that cannot be. Parameters that name vertices
+#: are given as :class:`~penstock.engine.counts.Selected`.
+Requirements = Callable[..., Sequence[Needs]]
+
+
 class Algorithm:
     """A function of a graph that users call; made by :func:`algorithm`."""
 
     def __init__(
         self,
         function: Callable[..., Result],
-        cost: Callable[..., Cost],
+        requirements: Requirements,
         verify: Callable[[Graph, Result], None],
         *,
         finds_edges: bool = False,
-        on_devices: bool = False,
+        on_devices: Requirements | None = None,
     ) -> None:
         self.name = function.__name__
         self._function = function
-        self._cost = cost
+        self._requirements = requirements
+        self._on_devices = on_devices
         self.verify = holding_still(verify)
         #: Whether its results have ``edges``.
         self.finds_edges = finds_edges
-        #: Whether it runs on other devices than one CPU, too.
-        self.on_devices = on_devices
         self.__doc__ = function.__doc__
         self.__name__ = self.__qualname__ = self.name
         self.__module__ = function.__module__
         own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
         #: The algorithm's own parameters.
         self.parameters = {parameter.name: parameter for parameter in own}
+        kinds = {parameter.name: named_kind(parameter.annotation) for parameter in own}
+        #: Those that name vertices, and what they name: "vertex", "vertices" or "vertex values".
+        self.kinds = {name: kind for name, kind in kinds.items() if kind is not None}
         plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
         self.__signature__ = inspect.Signature(
             [
@@ -217,6 +200,11 @@ class Algorithm:
             ],
             return_annotation=Result,
         )
+
+    @property
+    def on_devices(self) -> bool:
+        """Whether it runs on other devices than one CPU, too."""
+        return self._on_devices is not None
 
     def __call__(self, graph: Graph | Changing, *args: Any, **kwargs: Any) -> Result:
         """Run it; see the function's own help."""
@@ -234,18 +222,45 @@ class Algorithm:
 
     def call(self, task: Task, own: Mapping[str, Any]) -> Result:
         """Run it as a task, with parameters of its own."""
-        if not (self.on_devices or task.options.on_plain_cpu):
-            names = ", ".join(device.name for device in task.options.devices)
-            raise OptionError(
-                f"devices: {self.name} runs on one CPU only, got {names}; leave out devices (the "
-                "guide to devices lists the algorithms that run on others)"
-            )
+        task.requirements = self._required(task, own)
         return self._function(task, **checked_numbers(self.parameters, own))
 
-    def cost(self, graph: Graph | Changing, **own: Any) -> Cost:
-        """What it will need on a graph with these parameters."""
+    def requirements(self, graph: Counts | Graph | Changing, **own: Any) -> Sequence[Needs]:
+        """What it needs with these parameters, best first: on a graph, or on one of which only the
+        counts are known; then vertices are given as :class:`~penstock.engine.counts.Selected`.
+        """
+        if isinstance(graph, Counts):
+            return self._requirements(
+                graph, **self._complete(checked_numbers(self.parameters, own))
+            )
         with reading(graph) as still:
-            return self._cost(still, **self._complete(checked_numbers(self.parameters, own)))
+            return self._required(Task(still, RunOptions.of()), own)
+
+    def plan(self, graph: Graph | Changing, options: RunOptions, own: Mapping[str, Any]) -> Plan:
+        """How a run would go; raises what it would raise before it begins."""
+        with reading(graph) as still:
+            for name, kind in self.kinds.items():
+                if kind == "vertex values" and own.get(name) is not None:
+                    by_vid(still, own[name], name, 0.0, np.float64)
+            return plan_run(still, self._required(Task(still, options), own), options)
+
+    def _required(self, task: Task, own: Mapping[str, Any]) -> Sequence[Needs]:
+        """What a task needs; the vertices that parameters name are looked up for it."""
+        options, requirements = task.options, self._requirements
+        if not options.on_plain_cpu:
+            if self._on_devices is None:
+                names = ", ".join(device.name for device in options.devices)
+                raise OptionError(
+                    f"devices: {self.name} runs on one CPU only, got {names}; leave out devices "
+                    "(the guide to devices lists the algorithms that run on others)"
+                )
+            requirements = self._on_devices
+        complete = self._complete(checked_numbers(self.parameters, own))
+        for name, kind in self.kinds.items():
+            if kind != "vertex values" and complete[name] is not None:
+                task.selected[name] = vids_of(task.graph, complete[name], name)
+                complete[name] = _select(task.graph, task.selected[name])
+        return requirements(counts_of(task.graph), **complete)
 
     def _complete(self, own: Mapping[str, Any]) -> dict[str, Any]:
         """All parameters: those given, and the defaults of the others."""
@@ -257,16 +272,27 @@ class Algorithm:
         return f"<algorithm {self.name}{self.__signature__}>"
 
 
+def _select(graph: Graph, vids: U32) -> Selected:
+    def edges(direction: Direction) -> int:
+        return int(graph.degrees(direction)[vids].sum(dtype=np.int64))
+
+    return Selected(len(vids), edges)
+
+
 def algorithm(
     *,
-    cost: Callable[..., Cost],
+    requirements: Requirements,
     verify: Callable[[Graph, Result], None],
     finds_edges: bool = False,
-    on_devices: bool = False,
+    on_devices: Requirements | None = None,
 ) -> Callable[[Callable[..., Result]], Algorithm]:
-    """Make an algorithm of a function ``(task, **parameters)``."""
+    """Make an algorithm of a function ``(task, **parameters)``. ``on_devices``: what it needs if
+    other devices than one CPU run it; None: they cannot.
+    """
 
     def wrap(function: Callable[..., Result]) -> Algorithm:
-        return Algorithm(function, cost, verify, finds_edges=finds_edges, on_devices=on_devices)
+        return Algorithm(
+            function, requirements, verify, finds_edges=finds_edges, on_devices=on_devices
+        )
 
     return wrap

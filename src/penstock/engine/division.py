@@ -16,8 +16,10 @@ from math import ceil
 from typing import Literal
 
 from penstock.config import format_bytes
-from penstock.engine.plan import MOST_RANGES
 from penstock.errors import BudgetError
+
+#: Gathered values are divided into at most this many ranges: the topology passes once for each.
+MOST_RANGES = 256
 
 
 @dataclass(frozen=True, slots=True)

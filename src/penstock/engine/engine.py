@@ -8,7 +8,7 @@ once, by :mod:`penstock.engine.plan`.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from penstock.arrays import distinct
+from penstock.engine.counts import counts_of
 from penstock.engine.options import RunOptions
-from penstock.engine.plan import Needs, Plan, make_plan
-from penstock.engine.topology import Topology, list_bytes, stand_apart, tier_needs
+from penstock.engine.plan import Plan
+from penstock.engine.topology import Topology
 from penstock.metrics import Metrics, clock
 from penstock.parallel import Workers
 from penstock.process import DeferredSignals
@@ -41,44 +42,16 @@ EACH_VERTICES = 1 << 16
 class Engine:
     """One run over one graph. A context manager: leaving it ends the threads."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        options: RunOptions,
-        *,
-        directions: Sequence[Direction],
-        columns: Sequence[str] = (),
-        state_bytes: int = 0,
-        gathered_bytes: int | None = None,
-        always_bytes: int = 0,
-        cut_ranges: int = 1,
-        cut_bytes: int = 0,
-        tiered: bool = False,
-        head_edges: int | None = None,
-        in_place: bool = False,
-    ) -> None:
+    def __init__(self, graph: Graph, plan: Plan, options: RunOptions) -> None:
         self.graph = graph
+        self.counts = counts_of(graph)
+        self.plan = plan
         self.options = options
         self.num_vertices = graph.num_vertices
         self.threads = options.threads
-        self.columns = tuple(columns)
-        #: Ranges that the lists are also kept in, if the plan says so.
-        self.cut_ranges = cut_ranges
+        self.columns = plan.needs.columns
         #: The stored lists that the plan counts with.
-        self.directions = tuple(dict.fromkeys(graph.stored(d) for d in directions))
-        needs = Needs(
-            tuple(list_bytes(graph, d, columns) for d in self.directions),
-            state_bytes, gathered_bytes, always_bytes, cut_bytes,
-            tier_needs(graph, self.directions, options, head_edges) if tiered else None,
-        )  # fmt: skip
-        # Lists that are in memory are never loaded as a copy. Unless they stand one after another,
-        # only kernels that can take them where they stand do; for others they pass on streams.
-        apart = any(stand_apart(graph, d) for d in self.directions)
-        self.plan: Plan = make_plan(
-            needs, options.memory, threads=options.threads, streams=options.streams,
-            cache_pages=options.cache_pages, load=options.load and (in_place or not apart),
-            devices=len(options.devices),
-        )  # fmt: skip
+        self.directions = plan.directions
         self.budget = Budget(options.memory)
         self.workers = Workers(options.threads if self.plan.resident else self.plan.streams)
         self.metrics = Metrics(
@@ -86,8 +59,7 @@ class Engine:
             tracing=options.trace is not None,
         )
         self._topology = Topology(
-            graph, options, self.plan, self.directions, self.columns, self.workers, self.metrics,
-            self.budget,
+            graph, self.counts, options, plan, self.workers, self.metrics, self.budget
         )  # fmt: skip
         self.deferred = DeferredSignals(active=options.checkpoint is not None)
         #: What a run has to say about its result, for the result's stats.

@@ -1,9 +1,8 @@
 """What a run will cost, before it begins: seconds, bytes from storage, memory.
 
-The plan is the run's own: the algorithm is called with a task that stops where the run would get
-its engine. Costs come from counts of the graph and from the machine's profile. In a pass, an edge
-costs what a random access costs at the place of the gathered vector that it leads to: vertices are
-in order of descending degree, so that the beginning of the vector is what caches hold.
+The plan is the run's own. Costs come from counts of the graph and from the machine's profile. In a
+pass, an edge costs what a random access costs at the place of the gathered vector that it leads to:
+vertices are in order of descending degree, so that the beginning of the vector is what caches hold.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from penstock.engine.algorithm import Algorithm, Cost
+from penstock.engine.algorithm import Algorithm
+from penstock.engine.counts import Counts, counts_of
 from penstock.engine.division import ONE, Shares
+from penstock.engine.needs import Needs
 from penstock.engine.options import RunOptions
 from penstock.engine.plan import SPARE_BYTES, Plan
 from penstock.engine.profile import Cores, Profile, profile_for
-from penstock.engine.rehearsal import Planned, plan_run
-from penstock.engine.topology import list_bytes
 from penstock.store.banded_decode import decode_body
 from penstock.store.graph import Graph
 from penstock.store.mapped import iter_parts, read_range
@@ -50,6 +49,8 @@ START_SECONDS = 0.03
 KERNEL_SECONDS = 0.9
 #: Checking a byte of an index file, once in a process.
 CHECK_NS = 0.85
+#: A budget without end.
+UNBOUNDED = 1 << 62
 #: Gathers from vectors longer than this wait for memory.
 NEAR_BYTES = 4 << 20
 
@@ -131,15 +132,15 @@ def estimate_run(
 
     ``measure`` makes the machine's profile anew.
     """
-    cost = algorithm.cost(graph, **parameters)
-    planned = plan_run(graph, algorithm, parameters, options)
+    plan = algorithm.plan(graph, options, parameters)
+    most = algorithm.plan(graph, replace(options, memory=UNBOUNDED, load=True), parameters)
     profile = profile_for(graph, options.threads, options.memory, anew=measure)
-    facts = facts_of(graph, cost, planned, profile.cores.gather_bytes)
+    facts = facts_of(graph, plan, most, profile.cores.gather_bytes)
     speed = sum((device.threads or 1) / device.slowdown for device in options.devices)
     count = len(options.devices)
-    uneven = _imbalance(graph, planned, count) if planned.shares.division == "S" else 1.0
+    uneven = _imbalance(graph, plan.shares, count) if plan.shares.division == "S" else 1.0
     facts = replace(facts, devices=count, speed=speed, imbalance=uneven)
-    found = estimate(cost, planned.plan, facts, profile)
+    found = estimate(plan.needs, plan, facts, profile)
     on_gpu = any(device.has_own_memory for device in options.devices)
     return replace(found, seconds=None) if on_gpu else found
 
@@ -147,44 +148,40 @@ def estimate_run(
 # The graph
 
 
-def facts_of(graph: Graph, cost: Cost, planned: Planned, gather_bytes: Sequence[int]) -> Facts:
-    """Count what an estimate needs."""
-    needs = planned.needs
-    columns = tuple(needs.get("columns", ()))
-    stored: list[Direction] = list(dict.fromkeys(graph.stored(d) for d in needs["directions"]))
-    sizes = [list_bytes(graph, direction, columns) for direction in stored]
+def facts_of(graph: Graph, plan: Plan, most: Plan, gather_bytes: Sequence[int]) -> Facts:
+    """Count what an estimate needs; ``most``: the plan if memory had no end."""
+    counts, columns, stored = counts_of(graph), plan.needs.columns, plan.directions
     edges, pages, lists = 0, 0, 0
     for direction in stored:
-        counts = graph.page_table(direction)["num_edges"]
-        edges += int(counts.sum(dtype=np.int64))
-        pages += int(np.count_nonzero(counts))
+        of_pages = graph.page_table(direction)["num_edges"]
+        edges += int(of_pages.sum(dtype=np.int64))
+        pages += int(np.count_nonzero(of_pages))
         lists += sum(int(np.count_nonzero(p)) for _, p in iter_parts(graph.degrees(direction)))
     kept = {key[0] for key in graph.kept if key[1] == columns}
-    most = planned.unbounded
     return Facts(
         graph.num_vertices,
         lists,
         edges,
         pages,
         graph.catalog.page_bytes,
-        sum(each.resident_bytes for each in sizes),
-        sum(each.stream_bytes for each in sizes),
-        int(needs["state_bytes"]),
-        most.memory_bytes - (int(needs.get("cut_bytes", 0)) if most.cut else 0),
-        _shares(graph, stored, max(cost.gathered_bytes, 1), gather_bytes),
+        plan.sizes.resident_bytes,
+        plan.sizes.stream_bytes,
+        plan.sizes.state_bytes + plan.worker_bytes,
+        most.memory_bytes - (most.sizes.cut_bytes if most.cut else 0),
+        _shares(counts, stored, max(plan.needs.gathered_bytes, 1), gather_bytes),
         loaded=kept >= set(stored),
         cut_made=any(str(name).startswith("cut ") for name in kept),
-        cut_ranges=int(needs.get("cut_ranges", 1)),
+        cut_ranges=plan.cut_ranges,
         fresh=not getattr(decode_body, "overloads", True),
         index_bytes=sum(each.bytes for each in graph.storage.catalog.files.values()),
-        division=planned.shares,
+        division=plan.shares,
     )
 
 
-def _imbalance(graph: Graph, planned: Planned, devices: int) -> float:
+def _imbalance(graph: Graph, shares: Shares, devices: int) -> float:
     """In Strategy S a device has the edges that lead to its vertices."""
     degrees = graph.degrees("out" if "out" in graph.directions else "in")
-    size = -(-len(degrees) // planned.shares.ranges)
+    size = -(-len(degrees) // shares.ranges)
     edges = [0] * devices
     for k, begin in enumerate(range(0, len(degrees), size)):
         part = read_range(degrees, begin, min(begin + size, len(degrees)))
@@ -193,16 +190,17 @@ def _imbalance(graph: Graph, planned: Planned, devices: int) -> float:
 
 
 def _shares(
-    graph: Graph, stored: Sequence[Direction], width: int, gather_bytes: Sequence[int]
+    counts: Counts, stored: Sequence[Direction], width: int, gather_bytes: Sequence[int]
 ) -> tuple[float, ...]:
     """The share of edges that lead to the vertices whose values are the first bytes."""
     if not stored:
         return tuple(1.0 for _ in gather_bytes)
     # An in-list leads to a vertex as often as that has out-edges.
     other: Direction = "out" if stored[0] == "in" else "in"
-    towards = other if other in graph.directions or not graph.directed else stored[0]
-    degrees = graph.degrees(towards)
-    total = max(graph.catalog.directions[graph.stored(towards)].num_edges, 1)
+    known = other in counts.directions or not counts.directed
+    towards = counts.of(other if known else stored[0])
+    degrees = towards.degrees
+    total = max(towards.num_edges, 1)
     shares, begin, found = [], 0, 0
     for size in gather_bytes:
         end = min(size // CROWDING // width, len(degrees))
@@ -215,14 +213,14 @@ def _shares(
 # The model
 
 
-def estimate(cost: Cost, plan: Plan, facts: Facts, profile: Profile) -> Estimate:
+def estimate(needs: Needs, plan: Plan, facts: Facts, profile: Profile) -> Estimate:
     """From counts and prices to seconds."""
-    passes = _passes(cost, plan)
+    passes = needs.passes
     near, far = _edge_ns(facts, profile.cores)
     if plan.resident:
         read = 0 if facts.loaded or profile.disk is None else facts.num_pages * facts.page_bytes
         load = _Work() if facts.loaded else _loading(facts, profile)
-        again = _pass_in_memory(cost, plan, facts, profile.cores)
+        again = _pass_in_memory(needs, plan, facts, profile.cores)
         cut = _Work()
         if plan.cut and not facts.cut_made:
             cut = _cutting(facts, profile.cores)
@@ -238,7 +236,7 @@ def estimate(cost: Cost, plan: Plan, facts: Facts, profile: Profile) -> Estimate
         hits = min(plan.cache_pages, facts.num_pages) * max(rounds - 1, 0.0)
         pages = max(rounds * facts.num_pages - hits, min(rounds, 1.0) * facts.num_pages)
         read = 0 if profile.disk is None else int(pages) * facts.page_bytes
-        work = _streaming(cost, plan, facts, profile, passes, read)
+        work = _streaming(needs, plan, facts, profile, passes, read)
         seconds = work.seconds(plan, profile, facts)
         disk = work.reading(profile) >= work.cpu_ns / (1e9 * facts.threads(profile))
         limit = "disk" if disk else "memory" if far > near else "cores"
@@ -273,13 +271,6 @@ class _Work:
         return max(self.reading(profile), cpu / threads, (cpu + waiting) / plan.streams)
 
 
-def _passes(cost: Cost, plan: Plan) -> float:
-    less = cost.resident_passes if plan.resident else None
-    if plan.head_edges is not None:
-        less = cost.tiered_passes
-    return cost.passes if less is None else less
-
-
 def _loading(facts: Facts, profile: Profile) -> _Work:
     """Reading all lists into memory."""
     cores, disk = profile.cores, profile.disk
@@ -299,19 +290,19 @@ def _page_ns(facts: Facts, profile: Profile, pages: float, read: int) -> float:
     return cpu + (0.0 if profile.disk is None else read * profile.disk.cpu_ns)
 
 
-def _pass_in_memory(cost: Cost, plan: Plan, facts: Facts, cores: Cores) -> _Work:
+def _pass_in_memory(needs: Needs, plan: Plan, facts: Facts, cores: Cores) -> _Work:
     n, edges = facts.num_vertices, facts.num_edges
     vertices = APPLY_WORK * (n * cores.vertex_ns + facts.num_lists * cores.list_ns)
     near, far = _edge_ns(facts, cores)
     if plan.cut:
-        size = n * max(cost.gathered_bytes, 1) / facts.cut_ranges
+        size = n * max(needs.gathered_bytes, 1) / facts.cut_ranges
         near, far = min(_uniform_ns(cores, size), near + far), 0.0
         vertices += facts.cut_ranges * n * (cores.vertex_ns + cores.list_ns / 2)
     each = facts.imbalance * (near + far)
     narrow = 0.0
     if facts.division.ranges > 1 and not plan.cut:
         narrow = _narrowing(facts, cores)
-    return _Work(cost.work * (vertices + edges * each) + narrow)
+    return _Work(needs.work * (vertices + edges * each) + narrow)
 
 
 def _narrowing(facts: Facts, cores: Cores) -> float:
@@ -327,20 +318,20 @@ def _cutting(facts: Facts, cores: Cores) -> _Work:
 
 
 def _streaming(
-    cost: Cost, plan: Plan, facts: Facts, profile: Profile, passes: float, read: int
+    needs: Needs, plan: Plan, facts: Facts, profile: Profile, passes: float, read: int
 ) -> _Work:
     """All passes over pages."""
     cores, n = profile.cores, facts.num_vertices
     near, far = _edge_ns(facts, cores)
     vertices = APPLY_WORK * (n * cores.vertex_ns + facts.num_lists * cores.list_ns)
-    cpu = passes * cost.work * (vertices + facts.num_edges * facts.imbalance * (near + far))
+    cpu = passes * needs.work * (vertices + facts.num_edges * facts.imbalance * (near + far))
     ranges = plan.ranges * facts.division.ranges
     cpu += _page_ns(facts, profile, passes * ranges * facts.num_pages, read)
     if facts.division.ranges > 1:
         cpu += passes * plan.ranges * _narrowing(facts, cores)
     cpu += min(plan.cache_pages, facts.num_pages) * facts.page_bytes * cores.buffer_ns
     if plan.state != "memory":
-        moved = cost.vertex_bytes + cost.gathered_bytes
+        moved = needs.vertex_bytes + needs.gathered_bytes
         if plan.ranges > 1:
             moved += plan.ranges * 2 * 8
             cpu += passes * plan.ranges * (facts.num_edges * CUT_NS + n * cores.list_ns)

@@ -6,7 +6,7 @@ that is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -121,6 +121,13 @@ class DenseNumbers:
 
 
 Numbers = SparseNumbers | DenseNumbers
+
+
+def given_bytes(values: Any, dtype: np.dtype[Any]) -> int:
+    """What is held of numbers that a user gives for vertices (a mapping of ids, one number, or an
+    array, which the user holds), before it is known of which graph.
+    """
+    return len(values) * (4 + dtype.itemsize) if isinstance(values, Mapping) else 0
 
 
 def _divide(numbers: Array, divisor: float) -> Array:

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from penstock.engine.windows import EarlierLists, Window, directions_of
+from penstock.engine.windows import EarlierLists, Window
 from penstock.stream.lists import Piece
 from penstock.types import U8, U32, Array
 
@@ -114,7 +114,7 @@ class Pairs:
             graph = self.engine.graph
             pages = sum(
                 int(np.count_nonzero(graph.page_table(each)["num_edges"]))
-                for each in directions_of(graph)
+                for each in self.engine.counts.both_ways
             )
             self.engine.facts["nested_loop_pages"] = nested_loop_pages(
                 pages, self.engine.options.memory, graph.catalog.page_bytes

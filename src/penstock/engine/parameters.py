@@ -6,7 +6,8 @@ import inspect
 import math
 import numbers
 from collections.abc import Mapping
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import numpy as np
 
@@ -14,6 +15,20 @@ from penstock.errors import OptionError
 
 _FLOATS = (float, float | None)
 _INTEGERS = (int, int | None)
+
+
+def named_kind(annotation: Any) -> str | None:
+    """What a parameter names, if it is vertices: "vertex", "vertices" or "vertex values".
+
+    >>> from penstock.engine.algorithm import Vertex, Vertices
+    >>> named_kind(Vertex), named_kind(Vertices | None), named_kind(float | None)
+    ('vertex', 'vertices', None)
+    """
+    if get_origin(annotation) in (Union, UnionType):
+        return next(filter(None, map(named_kind, get_args(annotation))), None)
+    if get_origin(annotation) is Annotated:
+        return str(annotation.__metadata__[0])
+    return None
 
 
 def checked_numbers(

@@ -1,77 +1,45 @@
-"""What a run will hold in memory, decided before it begins. Pure functions."""
+"""What a run will hold in memory, decided before it begins. Pure functions of counts, needs and
+options.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
-import numpy as np
-
 from penstock.config import format_bytes
-from penstock.errors import BudgetError
+from penstock.engine.counts import Counts
+from penstock.engine.division import MOST_RANGES, ONE, Shares
+from penstock.engine.needs import Needs
+from penstock.engine.options import RunOptions
+from penstock.engine.sizes import Loaded, Sizes, cuts_of, shares_of, sizes_of
+from penstock.errors import BudgetError, OptionError
 from penstock.stream.budget import spell_enough
-from penstock.types import I64
+from penstock.types import Direction
 
-#: Small arrays, results on their way, the allocator's crumbs.
+#: Small arrays, results on their way, allocator overhead.
 SPARE_BYTES = 2 << 20
-
-#: Gathered values are kept in so many ranges at most: the topology passes once for each.
-MOST_RANGES = 256
 
 #: Where the values of vertices are. "memory": all of them. "streamed": what is gathered is in
 #: memory, the rest travels with the pages. "ranges": what is gathered is in memory range by range,
 #: and the topology passes once for each.
 StateTier = Literal["memory", "streamed", "ranges"]
 
-
-@dataclass(frozen=True, slots=True)
-class Lists:
-    """One direction of the topology: what its parts take."""
-
-    num_pages: int
-    page_bytes: int
-    #: Buffers of one stream.
-    stream_bytes: int
-    #: The whole direction, decoded.
-    resident_bytes: int
+NOTHING, NO_BYTES = Needs((), 0.0), Sizes((), 0)
 
 
 @dataclass(frozen=True, slots=True)
-class TierNeeds:
-    """What the lists take if only their first edges are in memory."""
+class Limits:
+    """What a run may use."""
 
-    #: Everything that does not depend on how many those are.
-    fixed_bytes: int
-    #: Entry k: what else it takes if each list has its first k edges there; the last: all of them.
-    head_bytes: I64
-    #: The k that is asked for; None: as memory allows.
-    head_edges: int | None = None
-
-    def most_edges(self, room: int) -> int:
-        """The largest k that fits some bytes, -1 if none does."""
-        fits = np.flatnonzero(self.head_bytes <= room)
-        return int(fits[-1]) if len(fits) else -1
-
-    def bytes(self, head_edges: int) -> int:
-        """What everything takes with a k."""
-        return self.fixed_bytes + int(self.head_bytes[min(head_edges, len(self.head_bytes) - 1)])
-
-
-@dataclass(frozen=True, slots=True)
-class Needs:
-    """What a run must or would like to hold, in bytes."""
-
-    lists: tuple[Lists, ...]
-    #: Values of all vertices, all in memory.
-    state_bytes: int
-    #: The part of them that is gathered, if the rest may travel with the pages; None: it may not.
-    gathered_bytes: int | None = None
-    #: What stays in memory even then.
-    always_bytes: int = 0
-    #: A second form of the topology, cut for the cache, if there is room for it.
-    cut_bytes: int = 0
-    #: The topology in tiers, if the run can do with it.
-    tier: TierNeeds | None = None
+    memory: int
+    threads: int
+    #: Pages on their way at once; None: so many for each thread, or fewer if memory is short.
+    streams: int | None = None
+    streams_per_thread: int = 2
+    cache_pages: int | None = None
+    devices: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,80 +60,175 @@ class Plan:
     memory_bytes: int
     #: Edges of each list that are in memory, if lists are in tiers.
     head_edges: int | None = None
+    #: Bytes granted of those that the run can do with more or fewer of, and those of its workers.
+    room: int = 0
+    worker_bytes: int = 0
+    #: The way to run that was chosen, and its sizes with the room that is granted.
+    needs: Needs = NOTHING
+    sizes: Sizes = NO_BYTES
+    #: The stored lists that it counts with.
+    directions: tuple[Direction, ...] = ()
+    #: Ranges that lists are cut into, if they are.
+    cut_ranges: int = 1
+    #: How the devices of a program divide it.
+    shares: Shares = ONE
 
 
 def make_plan(
-    needs: Needs,
-    memory: int,
+    counts: Counts,
+    requirements: Sequence[Needs],
+    options: RunOptions,
     *,
-    threads: int,
-    streams: int | None = None,
-    cache_pages: int | None = None,
-    load: bool = True,
-    devices: int = 1,
+    loaded: Loaded = frozenset(),
+    rooms: Sequence[int | None] = (None,),
 ) -> Plan:
-    """Decide, or raise a BudgetError that says what would do. Each device has a stream at least."""
-    page_total = sum(each.num_pages for each in needs.lists)
-    wanted = streams or 2 * threads
-    wanted = max(devices, min(wanted, max((each.num_pages for each in needs.lists), default=1)))
-    per_stream = sum(each.stream_bytes for each in needs.lists)
-    page = max((each.page_bytes for each in needs.lists), default=0) or 1
-    resident = sum(each.resident_bytes for each in needs.lists)
-    fixed = needs.state_bytes + SPARE_BYTES + wanted * per_stream
-    asked = needs.tier is not None and needs.tier.head_edges is not None
-    if load and not asked and fixed + resident <= memory:
-        cut = needs.cut_bytes > 0 and fixed + resident + needs.cut_bytes <= memory
-        total = fixed + resident + (needs.cut_bytes if cut else 0)
-        return Plan(wanted, True, cut, 0, "memory", 1, total)
-    if needs.tier is not None:
-        in_tiers = _plan_tiers(needs.tier, memory, fixed, wanted)
-        if in_tiers is not None:
-            return in_tiers
-    tiers: list[tuple[StateTier, int]] = [("memory", needs.state_bytes)]
-    if needs.gathered_bytes is not None:
-        tiers.append(("streamed", needs.gathered_bytes + needs.always_bytes))
-    # Fewer streams first: a pass more over the topology costs more than a stream less.
-    counts = [wanted] if streams else sorted({wanted, threads, devices}, reverse=True)
+    """Take the first of the needs that fits the memory; or raise a BudgetError that says what is
+    enough. ``rooms``: bytes that each device has for gathered values (None: as many as they take).
+    """
+    refusal = ""
+    for needs in requirements:
+        plan = _plan(counts, needs, options, loaded, rooms)
+        if isinstance(plan, Plan):
+            return plan
+        refusal = plan or refusal
+    if not refusal:
+        raise OptionError("load: False leaves no way to read the lists that are asked for")
+    raise BudgetError(refusal)
+
+
+def _plan(
+    counts: Counts, needs: Needs, options: RunOptions, loaded: Loaded, rooms: Sequence[int | None]
+) -> Plan | str:
+    """A plan, or why there is none; "" if lists cannot have the form that is needed."""
+    stored = tuple(dict.fromkeys(counts.stored(each) for each in needs.directions))
+    shares = shares_of(counts, needs, options, rooms)
+    cuts = cuts_of(counts, needs, options, shares)
+    sizes = sizes_of(counts, needs, options, loaded, shares, cuts)
+    if not sizes.forms:
+        return ""
+    limits = Limits(
+        options.memory, options.threads, options.streams, needs.streams_per_thread,
+        options.cache_pages, len(options.devices),
+    )  # fmt: skip
+    for part in needs.parts:
+        found = _plan(counts, part, options, loaded, rooms)
+        if isinstance(found, str):
+            return found
+    least = 0 if needs.room is None else needs.room.least
+    plan = fit(_with_room(sizes, least), limits)
+    if plan is None:
+        return refusal(_with_room(sizes, least), limits)
+    if needs.room is not None and needs.room.most > least:
+        least = _grant(plan, sizes, needs.room.least, needs.room.most, options.memory)
+        plan = fit(_with_room(sizes, least), limits) or plan
+    return replace(
+        plan, room=least, needs=needs, sizes=_with_room(sizes, least), directions=stored,
+        cut_ranges=cuts, shares=shares,
+    )  # fmt: skip
+
+
+def _with_room(sizes: Sizes, room: int) -> Sizes:
+    return replace(sizes, state_bytes=sizes.state_bytes + room)
+
+
+def _grant(plan: Plan, sizes: Sizes, least: int, most: int, memory: int) -> int:
+    """How much room there is: pages need not stay in memory for it, nor lists if they can stream.
+    ``plan``: with the least.
+    """
+    held = plan.memory_bytes - plan.cache_pages * sizes.page_bytes - least
+    if plan.resident and "stream" in sizes.forms:
+        held -= sizes.resident_bytes
+    return max(min(most, memory - held), least)
+
+
+# Fitting
+
+
+def fit(sizes: Sizes, limits: Limits) -> Plan | None:
+    """The best form that fits the memory. Each device has a stream at least."""
+    wanted = limits.streams or limits.streams_per_thread * limits.threads
+    most_pages = max((each.num_pages for each in sizes.lists), default=1)
+    wanted = max(limits.devices, min(wanted, most_pages))
+    workers = sizes.worker_bytes * max(wanted, limits.threads)
+    fixed = sizes.state_bytes + SPARE_BYTES + wanted * sizes.stream_bytes + workers
+    held = fixed + sizes.resident_bytes
+    if "memory" in sizes.forms and held <= limits.memory:
+        cut = 0 < sizes.cut_bytes <= limits.memory - held
+        total = held + (sizes.cut_bytes if cut else 0)
+        return Plan(wanted, True, cut, 0, "memory", 1, total, worker_bytes=workers)
+    if "heads" in sizes.forms:
+        assert sizes.heads is not None
+        edges = sizes.heads.head_edges
+        if edges is None:
+            edges = sizes.heads.most_edges(limits.memory - fixed - sizes.heads.fixed_bytes)
+        total = fixed + sizes.heads.bytes(max(edges, 0))
+        if total <= limits.memory and (edges > 0 or sizes.heads.head_edges is not None):
+            return Plan(wanted, False, False, 0, "memory", 1, total, edges, worker_bytes=workers)
+    return _fit_streams(sizes, limits, wanted) if "stream" in sizes.forms else None
+
+
+def _stream_counts(limits: Limits, wanted: int) -> list[int]:
+    """Fewer streams first: a pass more over the topology costs more than a stream less."""
+    if limits.streams:
+        return [wanted]
+    counts = {wanted, min(limits.threads, wanted), limits.devices}
+    return sorted(counts, reverse=True)
+
+
+def _fit_streams(sizes: Sizes, limits: Limits, wanted: int) -> Plan | None:
+    """With pages that pass; values leave memory only if they must."""
+    page_total = sum(each.num_pages for each in sizes.lists)
+    most = page_total if limits.cache_pages is None else limits.cache_pages
+    counts = _stream_counts(limits, wanted)
+
+    def left_by(held: int, count: int) -> int:
+        workers = sizes.worker_bytes * max(count, limits.threads)
+        return limits.memory - held - SPARE_BYTES - count * sizes.stream_bytes - workers
+
+    tiers: list[tuple[StateTier, int]] = [("memory", sizes.state_bytes)]
+    if sizes.gathered_bytes is not None:
+        tiers.append(("streamed", sizes.gathered_bytes + sizes.always_bytes))
     for tier, held in tiers:
         for count in counts:
-            left = memory - held - SPARE_BYTES - count * per_stream
-            if left >= 0 and count <= wanted:
-                most = page_total if cache_pages is None else cache_pages
-                pages = min(left // page, most)
-                total = memory - left + pages * page
-                return Plan(count, False, False, pages, tier, 1, total)
-    if needs.gathered_bytes:
+            left = left_by(held, count)
+            if left >= 0:
+                pages = min(left // sizes.page_bytes, most)
+                total = limits.memory - left + pages * sizes.page_bytes
+                workers = sizes.worker_bytes * max(count, limits.threads)
+                return Plan(count, False, False, pages, tier, 1, total, worker_bytes=workers)
+    if sizes.gathered_bytes:
         count = counts[-1]
-        left = memory - needs.always_bytes - SPARE_BYTES - count * per_stream
-        if left >= -(-needs.gathered_bytes // MOST_RANGES):
-            ranges = -(-needs.gathered_bytes // left)
-            return Plan(count, False, False, 0, "ranges", ranges, memory)
-    raise BudgetError(_refusal(needs, memory, counts[-1] * per_stream + SPARE_BYTES))
+        left = left_by(sizes.always_bytes, count)
+        if left >= -(-sizes.gathered_bytes // MOST_RANGES):
+            ranges = -(-sizes.gathered_bytes // left)
+            return Plan(count, False, False, 0, "ranges", ranges, limits.memory)
+    return None
 
 
-def _plan_tiers(tier: TierNeeds, memory: int, fixed: int, streams: int) -> Plan | None:
-    """A plan with lists in tiers; None if memory is too short for any."""
-    k = tier.head_edges
-    if k is None:
-        k = tier.most_edges(memory - fixed - tier.fixed_bytes)
-        if k < 1:
-            return None
-    total = fixed + tier.bytes(k)
-    if total > memory:
-        raise BudgetError(
-            f"memory: {format_bytes(memory)} is not enough to keep the first {k:,} edges of each "
-            f"vertex in memory; {spell_enough(total)} would do"
+def refusal(sizes: Sizes, limits: Limits) -> str:
+    """What is not enough, and what is."""
+    wanted = limits.streams or limits.streams_per_thread * limits.threads
+    most_pages = max((each.num_pages for each in sizes.lists), default=1)
+    wanted = max(limits.devices, min(wanted, most_pages))
+    streams = _stream_counts(limits, wanted)[-1] if "stream" in sizes.forms else wanted
+    buffers = streams * sizes.stream_bytes + SPARE_BYTES
+    buffers += sizes.worker_bytes * max(streams, limits.threads)
+    budget = format_bytes(limits.memory)
+    if "stream" not in sizes.forms and sizes.heads is not None:
+        edges = max(sizes.heads.head_edges or 0, 0)
+        total = sizes.state_bytes + buffers + sizes.heads.bytes(edges)
+        return (
+            f"memory: {budget} is not enough to keep the first {edges:,} edges of each vertex in "
+            f"memory; {spell_enough(total)} would do"
         )
-    return Plan(streams, False, False, 0, "memory", 1, total, k)
-
-
-def _refusal(needs: Needs, memory: int, buffers: int) -> str:
-    values = needs.state_bytes
-    if needs.gathered_bytes is not None:
-        least = needs.always_bytes + -(-needs.gathered_bytes // MOST_RANGES)
+    values = sizes.state_bytes
+    if sizes.gathered_bytes is not None:
+        least = sizes.always_bytes + -(-sizes.gathered_bytes // MOST_RANGES)
         values = min(values, least)
+    if "stream" not in sizes.forms:
+        values += sizes.resident_bytes
     return (
-        f"memory: {format_bytes(memory)} is not enough: the values of the vertices that must be in "
-        f"memory take {format_bytes(values)}, the buffers of the streams {format_bytes(buffers)}; "
+        f"memory: {budget} is not enough: the values of the vertices that must be in memory take "
+        f"{format_bytes(values)}, the buffers of the streams {format_bytes(buffers)}; "
         f"{spell_enough(values + buffers)} would do"
     )

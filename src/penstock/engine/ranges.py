@@ -11,22 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from penstock.device.lists import restrict_lists
 from penstock.engine.engine import Engine
-from penstock.store.graph import Graph
 from penstock.stream.block import Block
 from penstock.stream.lists import Lists, Piece
 from penstock.stream.resident import ResidentLists
-
-#: Bytes of gathered values that stay in the cache while lists pass.
-CACHE_BYTES = 4 << 20
-#: Ranges at most: each passes over the offsets of all vertices.
-MOST_RANGES = 8
-#: Cut only if fewer edges than this share lead into the first range.
-HUB_SHARE = 0.6
-
 
 Narrow = Callable[[Piece], Piece]
 
@@ -42,36 +31,13 @@ class Range:
     narrow: Narrow
 
 
-def wanted_ranges(graph: Graph, gathered_bytes: int) -> int:
-    """How many ranges would keep ``gathered_bytes`` a vertex in the cache; 1 if it does not pay."""
-    n = graph.num_vertices
-    if gathered_bytes == 0 or n * gathered_bytes <= 2 * CACHE_BYTES:
-        return 1
-    if "out" not in graph.directions:
-        return 1
-    degrees = graph.degrees("out")
-    edges = graph.catalog.directions["out"].num_edges
-    hubs = int(degrees[: CACHE_BYTES // gathered_bytes].sum(dtype=np.int64))
-    if hubs > HUB_SHARE * edges:
-        return 1
-    return min(-(-n * gathered_bytes // CACHE_BYTES), MOST_RANGES)
-
-
-def cut_bytes(graph: Graph, ranges: int, edge_bytes: int) -> int:
-    """What the lists take once more, cut into ranges."""
-    if ranges == 1:
-        return 0
-    edges = graph.catalog.directions[graph.directions[0]].num_edges
-    return ranges * 4 * (graph.num_vertices + 1) + edges * edge_bytes
-
-
 def ranges_of(engine: Engine, shares: int = 1) -> list[Range]:
     """The ranges of a run: for the cache, for memory, or one that is everything; ``shares`` is how
     many the devices want.
     """
     n, plan = engine.num_vertices, engine.plan
     lists = engine.lists("in")
-    cut = engine.cut_ranges
+    cut = plan.cut_ranges
     if plan.cut and shares in (1, cut) and isinstance(lists, ResidentLists):
         return _cut_lists(engine, lists, cut)
     count = plan.ranges * shares

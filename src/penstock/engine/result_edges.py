@@ -13,6 +13,8 @@ from penstock.jit import kernel
 from penstock.store.graph import Graph
 from penstock.types import U32, Array
 
+#: Bytes that :func:`edge_table` takes for each edge, its table included, besides its arguments.
+EDGE_BYTES = 36
 #: Edges that are fewer than one of so many vertices are sorted by comparing them.
 FEW = 4
 

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from penstock.engine.algorithm import Task
+from penstock.engine.counts import counts_of
 from penstock.engine.dispatch import Strategy
+from penstock.engine.execute import program_requirements
 from penstock.engine.given import Numbers
 from penstock.engine.options import RunOptions
 from penstock.engine.parameters import check_max_iter
@@ -67,8 +69,8 @@ def run(
     Result
         The first state field as values, the others as columns.
     """
-    task = Task(graph, RunOptions.of(**options))
     check_max_iter(max_iter)
+    task = Task(graph, RunOptions.of(**options))
     settings = Settings(
         params=dict(params or {}),
         max_iter=max_iter,
@@ -80,7 +82,16 @@ def run(
             name: _field(graph, program, name, values) for name, values in (fields or {}).items()
         },
     )
-    outcome = task.execute(program, settings)
+    given = {
+        name: numbers.held_bytes
+        for name, numbers in settings.fixed.items()
+        if isinstance(numbers, Numbers)
+    }
+    task.requirements = program_requirements(
+        counts_of(graph), program, passes=float(max_iter), params=settings.params, given=given,
+        mode=mode, strategy=settings.strategy,
+    )  # fmt: skip
+    outcome = task.execute(settings)
     columns = outcome.values
     first = next(iter(program.state))
     return task.result(

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from penstock.config import format_bytes
+from penstock.engine.division import MOST_RANGES
 from penstock.engine.machine import Devices, Machine, Strategy
 from penstock.engine.page_model import Pages
-from penstock.engine.plan import MOST_RANGES
 from penstock.errors import BudgetError, OptionError
 
 Bottleneck = Literal["storage", "link", "kernels", "copies"]

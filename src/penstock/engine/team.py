@@ -21,9 +21,8 @@ from penstock.device.host import HostDevice
 from penstock.device.shape import Shape
 from penstock.device.spec import Device
 from penstock.engine.dealing import FreeDealer, StaticDealer
-from penstock.engine.division import ONE, Shares, divide
+from penstock.engine.division import Shares
 from penstock.engine.engine import Engine
-from penstock.engine.options import RunOptions
 from penstock.stream.lists import Piece
 from penstock.types import U8, Array
 
@@ -37,31 +36,6 @@ def owners_of(streams: int, weights: Sequence[int]) -> list[int]:
         upto = max(round(streams * given / total), len(owners) + 1)
         owners += [k] * (min(upto, streams - (len(weights) - 1 - k)) - len(owners))
     return owners
-
-
-def shares_of(num_vertices: int, shape: Shape, options: RunOptions) -> Shares:
-    """How the devices of a run divide the values that lists are gathered from."""
-    if num_vertices < 2:  # nothing to divide
-        return ONE
-    a_vertex = sum(shape.dtypes[name].itemsize for name in shape.gathered)
-    rooms = [_room(device) for device in options.devices]
-    return divide(a_vertex * num_vertices, rooms, options.division)
-
-
-def _room(spec: Device) -> int | None:
-    """Bytes for gathered values. On a GPU they are there twice, before and after an iteration, and
-    leave a quarter of its memory to pages.
-    """
-    if not spec.has_own_memory:
-        return spec.memory
-    from penstock.device.cuda.memory import check_gpu, free_bytes, gpu
-
-    check_gpu(spec.number)
-    memory = spec.memory
-    if memory is None:
-        with gpu(spec.number):
-            memory = free_bytes()
-    return memory * 3 // 8
 
 
 def _make_device(

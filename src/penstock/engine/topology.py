@@ -2,80 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from penstock.engine.counts import Counts
 from penstock.engine.options import RunOptions
-from penstock.engine.plan import Lists as ListBytes
-from penstock.engine.plan import Plan, TierNeeds
+from penstock.engine.plan import Plan
+from penstock.engine.sizes import list_bytes
 from penstock.metrics import Metrics, clock
 from penstock.parallel import Workers
 from penstock.process import retain_freed_memory
 from penstock.store.graph import Graph
 from penstock.store.source import InPlace
-from penstock.stream.arena import Arena, buffer_bytes
+from penstock.stream.arena import Arena
 from penstock.stream.block import Block
-from penstock.stream.blocks import stream_buffer_bytes
 from penstock.stream.budget import Budget
 from penstock.stream.cache import PageCache
 from penstock.stream.lists import Lists, StreamedLists, column_positions, load
 from penstock.stream.policy import POLICIES
 from penstock.stream.resident import ResidentLists
-from penstock.stream.tiers import TieredLists, can_tier, tier_bytes
-from penstock.types import I64, Direction
-
-#: Room for what is found in the lists under way.
-FOUND_BYTES = 8 << 20
-
-
-def list_bytes(graph: Graph, direction: Direction, columns: Sequence[str]) -> ListBytes:
-    """What the lists of one direction take, in the forms that they can have."""
-    table = graph.page_table(direction)
-    page_bytes = graph.catalog.page_bytes
-    buffers = stream_buffer_bytes(graph, direction, columns)
-    if in_place(graph, direction) is not None:
-        return ListBytes(len(table), page_bytes, buffers, 0)
-    edges = int(table["num_edges"].sum(dtype=np.int64))
-    widths = {column.name: column.dtype.itemsize for column in graph.catalog.columns}
-    offsets = (4 if edges < 1 << 32 else 8) * (graph.num_vertices + 1)
-    per_edge = 4 + sum(widths[name] for name in columns if name in widths)
-    return ListBytes(len(table), page_bytes, buffers, offsets + edges * per_edge)
+from penstock.stream.tiers import TieredLists
+from penstock.types import Direction
 
 
 def in_place(graph: Graph, direction: Direction) -> InPlace | None:
-    """The lists of a direction themselves, if whoever has them has them in memory: they are not
-    loaded then.
+    """The lists of a direction themselves, if the source is already in memory: they are not loaded
+    then.
     """
     source = graph.source(direction)
     return None if source is None else source.in_place
-
-
-def stand_apart(graph: Graph, direction: Direction) -> bool:
-    """Whether the lists of a direction are in memory with room between them."""
-    lists = in_place(graph, direction)
-    return lists is not None and lists.offsets is None
-
-
-def tier_needs(
-    graph: Graph, directions: Sequence[Direction], options: RunOptions, head_edges: int | None
-) -> TierNeeds | None:
-    """What lists in tiers would take; None if there cannot be any."""
-    if not options.load or not all(can_tier(graph, stored) for stored in directions):
-        return None
-    fixed = buffer_bytes(options.memory) + FOUND_BYTES + graph.num_vertices // 8
-    heads: I64 = np.zeros(1, np.int64)
-    for stored in directions:
-        key = (f"tier sizes {stored}", ())
-        if key not in graph.kept:
-            degrees = np.asarray(graph.degrees(stored))
-            graph.kept[key] = tier_bytes(graph, stored, degrees)
-        size, more = graph.kept[key]
-        fixed += size
-        heads = heads + more
-    return TierNeeds(fixed, heads, head_edges)
 
 
 @dataclass(slots=True)
@@ -83,11 +40,9 @@ class Topology:
     """The lists of one run, opened or loaded when first asked for."""
 
     graph: Graph
+    counts: Counts
     options: RunOptions
     plan: Plan
-    #: The stored lists that the plan counts with.
-    directions: tuple[Direction, ...]
-    columns: tuple[str, ...]
     workers: Workers
     metrics: Metrics
     budget: Budget
@@ -95,6 +50,16 @@ class Topology:
     _lists: dict[Direction, Lists] = field(default_factory=dict)
     _streamed: list[StreamedLists] = field(default_factory=list)
     _arena: Arena | None = None
+
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        """The stored lists that the plan counts with."""
+        return self.plan.directions
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that come with the lists."""
+        return self.plan.needs.columns
 
     def close(self) -> None:
         """Close the files."""
@@ -119,7 +84,7 @@ class Topology:
 
     def _open(self, stored: Direction, workers: Workers) -> StreamedLists:
         share = self.plan.cache_pages // len(self.directions)
-        sizes = list_bytes(self.graph, stored, self.columns)
+        sizes = list_bytes(self.counts, stored, self.columns)
         self.budget.take(workers.count * sizes.stream_bytes, "page buffers")
         self.budget.take(share * sizes.page_bytes, "page cache")
         retain_freed_memory(8 << 20)
@@ -152,7 +117,7 @@ class Topology:
             else:
                 lists = Block(0, there.starts, there.neighbours, columns, there.ends)
             return ResidentLists(lists, table, stored, self.workers)
-        sizes = list_bytes(self.graph, stored, self.columns)
+        sizes = list_bytes(self.counts, stored, self.columns)
         block = self.graph.kept.get(key)
         if block is None:
             begin = clock()
@@ -183,7 +148,7 @@ class Topology:
             self._arena = kept.pop(self._arena_key, None) or Arena(self.options.memory, bands)
             self.budget.take(self._arena.nbytes, "list buffers")
         retain_freed_memory(8 << 20)
-        sizes = list_bytes(self.graph, stored, ())
+        sizes = list_bytes(self.counts, stored, ())
         self.budget.take(self.workers.count * sizes.stream_bytes, "page buffers")
         loaded = key in kept
         found = TieredLists(

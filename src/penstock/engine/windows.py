@@ -20,11 +20,10 @@ import numpy as np
 
 from penstock.config import format_bytes
 from penstock.engine import window_kernels as kernels
+from penstock.engine.counts import Counts
 from penstock.engine.engine import Engine
 from penstock.engine.scratch import InMemory, ScratchColumn, zeros
 from penstock.errors import BudgetError
-from penstock.store.graph import Graph
-from penstock.store.mapped import read_range
 from penstock.stream.budget import spell_enough
 from penstock.stream.lists import Piece
 from penstock.types import I64, U8, U32, Array, Direction
@@ -74,70 +73,38 @@ class Window:
         return len(self.neighbours)
 
 
-def directions_of(graph: Graph) -> tuple[Direction, ...]:
-    """The lists that have all neighbours of a vertex."""
-    return ("out", "in") if graph.directed else ("out",)
-
-
-def is_simple(graph: Graph) -> bool:
+def is_simple(counts: Counts) -> bool:
     """Whether an edge is in the list of a vertex once."""
-    return not graph.directed and graph.catalog.rules.get("duplicates") != "keep"
+    return not counts.directed and not counts.keeps_duplicates
 
 
-def lists_bytes(graph: Graph, entry_bytes: int) -> int:
+def lists_bytes(counts: Counts, entry_bytes: int) -> int:
     """Bytes of one window with all lists: an edge is in one of them."""
-    place = PLACE_BYTES if is_simple(graph) else PAIR_PLACE_BYTES
-    if graph.num_edges >= MANY_ENTRIES:
+    place = PLACE_BYTES if is_simple(counts) else PAIR_PLACE_BYTES
+    if counts.num_edges >= MANY_ENTRIES:
         place += 4
-    return entry_bytes * graph.num_edges + place * graph.num_vertices
+    return entry_bytes * counts.num_edges + place * counts.num_vertices
 
 
-def least_room(graph: Graph, entry_bytes: int) -> int:
+def least_room(counts: Counts, entry_bytes: int) -> int:
     """Bytes that windows need at least, whatever the lists are: by the degrees of the vertices."""
-    place = PLACE_BYTES if is_simple(graph) else PAIR_PLACE_BYTES
-    longest = MARGIN * (entry_bytes * most_entries(graph) + place)
-    whole = lists_bytes(graph, entry_bytes)
+    place = PLACE_BYTES if is_simple(counts) else PAIR_PLACE_BYTES
+    longest = MARGIN * (entry_bytes * counts.most_earlier + place)
+    whole = lists_bytes(counts, entry_bytes)
     return min(max(longest, whole // MOST_WINDOWS), whole)
 
 
-def most_entries(graph: Graph) -> int:
-    """Entries of the longest list, at most: those of vertex v are no more than its neighbours, and
-    no more than there are vertices before it, unless edges are there several times.
-    """
-    key = ("most earlier neighbours", ())
-    found = graph.kept.get(key)
-    if found is None:
-        found = _count_most(graph)
-        if graph.source("out") is None:  # it stays as it is
-            graph.kept[key] = found
-    return int(found)
-
-
-def _count_most(graph: Graph) -> int:
-    often = graph.catalog.rules.get("duplicates") == "keep"
-    degrees = [graph.degrees(each) for each in directions_of(graph)]
-    most = 0
-    for begin in range(0, graph.num_vertices, PART):
-        end = min(begin + PART, graph.num_vertices)
-        parts = (read_range(each, begin, end).astype(np.int64) for each in degrees)
-        entries = sum(parts, np.zeros(end - begin, np.int64))
-        before = np.arange(begin, end, dtype=np.int64) * len(degrees)
-        entries = entries * (before > 0) if often else np.minimum(entries, before)
-        most = max(most, int(entries.max(initial=0)))
-    return most
-
-
-def _strip_shift(graph: Graph) -> int:
-    """Strips have 2 ** shift vertices each: there are no more of them than pages."""
-    shift, most = 0, min(MOST_STRIPS, max(len(graph.page_table("out")), 1))
-    while graph.num_vertices >> shift >= most:
+def _strip_shift(counts: Counts) -> int:
+    """Bits of a vertex number within its strip: there are no more strips than pages."""
+    shift, most = 0, min(MOST_STRIPS, max(counts.of("out").num_pages, 1))
+    while counts.num_vertices >> shift >= most:
         shift += 1
     return shift
 
 
-def strip_bytes(graph: Graph) -> int:
+def strip_bytes(counts: Counts) -> int:
     """Bytes of what is known about pairs of strips."""
-    return ((graph.num_vertices >> _strip_shift(graph)) + 1) ** 2
+    return ((counts.num_vertices >> _strip_shift(counts)) + 1) ** 2
 
 
 class EarlierLists:
@@ -146,16 +113,15 @@ class EarlierLists:
     """
 
     def __init__(self, engine: Engine, *, fit: bool) -> None:
-        graph = engine.graph
         self.engine = engine
         self.fit = fit
         self.num_vertices = engine.num_vertices
-        self.place_bytes = PLACE_BYTES if is_simple(graph) else PAIR_PLACE_BYTES
+        self.place_bytes = PLACE_BYTES if is_simple(engine.counts) else PAIR_PLACE_BYTES
         #: Entries of each list, as they are stored.
         self._sizes = self._new_sizes()
         #: Entries of each list, each once.
         self._exact = self._sizes
-        self.shift = _strip_shift(graph)
+        self.shift = _strip_shift(engine.counts)
         strips = (self.num_vertices >> self.shift) + 1
         #: Whether a list of one strip has an entry of another.
         self.meets: U8 = np.zeros((strips, strips), np.uint8)
@@ -270,7 +236,7 @@ class PageLists(EarlierLists):
     def __init__(self, engine: Engine, *, fit: bool, pairs: bool = False) -> None:
         super().__init__(engine, fit=fit)
         self.pairs = pairs
-        self.directions = directions_of(engine.graph)
+        self.directions = engine.counts.both_ways
         self._in_order = engine.graph.catalog.neighbour_order == "id"
         self._lock = threading.Lock()
 
@@ -293,7 +259,7 @@ class PageLists(EarlierLists):
 
     def settle(self, room: int, entry_bytes: int) -> None:
         """Go over all lists if need be, so that from now on sizes are those of entries once."""
-        if is_simple(self.engine.graph):
+        if is_simple(self.engine.counts):
             return
         exact = self._new_sizes()
         for window in self.windows(room, entry_bytes):
@@ -349,7 +315,7 @@ class PageLists(EarlierLists):
 
     def can_pass_by(self) -> bool:
         """See :meth:`EarlierLists.can_pass_by`."""
-        if not (self._in_order and is_simple(self.engine.graph)):
+        if not (self._in_order and is_simple(self.engine.counts)):
             return False
         table = self.engine.graph.page_table("out")
         heads = table[np.flatnonzero(table["run"] == 1) - 1]  # of lists with several pages

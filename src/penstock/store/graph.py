@@ -114,6 +114,19 @@ def _close_all(fds: list[int]) -> None:
         os.close(fds.pop())
 
 
+def serving_direction(
+    wanted: Direction, stored: tuple[Direction, ...], *, directed: bool, path: Path | None
+) -> Direction:
+    """Which stored lists serve as those of a direction; raises if there are none."""
+    if wanted in stored:
+        return wanted
+    if not directed:
+        return "out"
+    raise FormatError(
+        f"{path}: the graph was built without its {wanted}-lists; rebuild it with both directions"
+    )
+
+
 class Graph(Outward):
     """A graph that algorithms run on, on disk or in memory; it does not change.
 
@@ -139,6 +152,8 @@ class Graph(Outward):
         self.load_array = load_array
         #: The index files; None for a graph in memory.
         self.files = files
+        #: What plans are made from, once it was counted.
+        self.counts: object = None
         #: What layers above keep in memory as long as the graph is open, by a key of theirs.
         self.kept: dict[Any, Any] = {}
         #: The same, as long as the graph has the same ids.
@@ -280,13 +295,8 @@ class Graph(Outward):
 
     def stored(self, direction: Direction) -> Direction:
         """Which stored lists serve as those of a direction; raises if there are none."""
-        if direction in self._pages:
-            return direction
-        if not self.directed:
-            return "out"
-        raise FormatError(
-            f"{self.path}: the graph was built without its {direction}-lists; rebuild it with both "
-            "directions"
+        return serving_direction(
+            direction, tuple(self._pages), directed=self.directed, path=self.path
         )
 
     def iter_adjacency(self, direction: Direction = "out", threads: int = 1) -> Iterator[Adjacency]:

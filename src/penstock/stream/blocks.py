@@ -45,18 +45,18 @@ def open_blocks(
     return FilledBlocks(graph, direction, source, columns, streams, metrics, cache)
 
 
-def stream_buffer_bytes(graph: Graph, direction: Direction, columns: Sequence[str]) -> int:
-    """Bytes of the buffers of one stream."""
+def buffer_sizes(graph: Graph, direction: Direction) -> tuple[int, int]:
+    """What one stream has buffers for: bytes, and besides these edges with their columns."""
     vertices, edges = _largest(graph.page_table(direction))
     source = graph.source(direction)
     if source is None:
-        return graph.catalog.page_bytes + 4 * (vertices + 1) + 4 * (edges + DECODE_ROOM)
-    edge_bytes = 4 + sum(dtype.itemsize for dtype in _dtypes(graph, columns))
-    total = 4 * (vertices + 1) + edge_bytes * edges
+        return graph.catalog.page_bytes + 4 * (vertices + 1) + 4 * (edges + DECODE_ROOM), 0
+    size = 4 * (vertices + 1)
     if source.base is not None:
-        total += stream_buffer_bytes(source.base, direction, columns)
-        total += edge_bytes * _longest_run(source.base.page_table(direction))
-    return total
+        stored, more = buffer_sizes(source.base, direction)
+        size += stored
+        edges += more + _longest_run(source.base.page_table(direction))
+    return size, edges
 
 
 def _largest(table: Array) -> tuple[int, int]:

@@ -17,8 +17,9 @@ from penstock.algorithms._level_state import MORE_BYTES, STATE_BYTES
 from penstock.algorithms._vids import by_vid
 from penstock.algorithms.bfs import bfs
 from penstock.config import thread_count
+from penstock.engine.counts import counts_of
 from penstock.engine.result import Result
-from penstock.engine.topology import list_bytes
+from penstock.engine.sizes import list_bytes
 from penstock.errors import BudgetError
 from penstock.interfaces.api import Generator, generate
 from penstock.interfaces.bench.suite import Row
@@ -237,7 +238,7 @@ def memory_parts(ground: Ground, place: str, held: int, planned: int) -> Row:
     graph = ground.graph
     edge_bytes = HEAD_BYTES * held
     if place == MEMORY:
-        index = list_bytes(graph, "out", ()).resident_bytes - edge_bytes
+        index = list_bytes(counts_of(graph), "out", ()).resident_bytes - edge_bytes
     else:
         fixed, by_k = tier_bytes(graph, "out", np.asarray(graph.degrees("out")))
         index = fixed + int(by_k[np.searchsorted(ground.sums, held)]) - edge_bytes

@@ -5,8 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from pathlib import Path
-from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -47,7 +46,7 @@ _MORE_HELP = {
 
 
 def _option(parameter: inspect.Parameter, text: str, algorithm: Algorithm) -> inspect.Parameter:
-    kind = named_kind(parameter.annotation)
+    kind = algorithm.kinds.get(parameter.name)
     if kind is None:
         annotation, default = parameter.annotation, parameter.default
     else:
@@ -65,20 +64,6 @@ def _option(parameter: inspect.Parameter, text: str, algorithm: Algorithm) -> in
     )  # fmt: skip
 
 
-def named_kind(annotation: Any) -> str | None:
-    """What a parameter names, if it is vertices: "vertex", "vertices" or "vertex values".
-
-    >>> from penstock.engine.algorithm import Vertex, Vertices
-    >>> named_kind(Vertex), named_kind(Vertices | None), named_kind(float | None)
-    ('vertex', 'vertices', None)
-    """
-    if get_origin(annotation) in (Union, UnionType):
-        return next(filter(None, map(named_kind, get_args(annotation))), None)
-    if get_origin(annotation) is Annotated:
-        return str(annotation.__metadata__[0])
-    return None
-
-
 def own_values(algorithm: Algorithm, graph: Graph, given: dict[str, Any]) -> dict[str, Any]:
     """The values for the algorithm: the ids of vertices are of the type that the graph's are. What
     was left out is left to the algorithm.
@@ -86,7 +71,7 @@ def own_values(algorithm: Algorithm, graph: Graph, given: dict[str, Any]) -> dic
     strings = graph.catalog.ids.kind == "string"
     found: dict[str, Any] = {}
     for name, parameter in _parameters(algorithm):
-        kind, value = named_kind(parameter.annotation), given[name]
+        kind, value = algorithm.kinds.get(name), given[name]
         if kind is None:
             found[name] = value
         elif value is None or (kind != "vertex" and len(value) == 0):

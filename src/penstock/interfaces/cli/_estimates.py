@@ -196,7 +196,7 @@ def passes_of(
             raise OptionError(f"passes: expected more than 0, got {given}")
         return given
     if graph is not None:
-        return algorithm.cost(graph, **parameters).passes
+        return algorithm.requirements(graph, **parameters)[-1].passes
     if algorithm.name not in PAPER_PASSES:
         raise OptionError(
             f"passes: how often {algorithm.name} goes over an R-MAT graph that is not there is not "

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from penstock import arrays
+from penstock.drawing import result_data
 from penstock.drawing.groups import group_sizes
 from penstock.drawing.timeline import PARTS, lanes_of
-from penstock.engine import plot_data, result_columns
 from penstock.engine.result import Result
 from penstock.errors import InputNotFoundError, OptionError
 from penstock.trace import Span
@@ -80,15 +81,15 @@ def test_kinds_of_results(web):
     }  # fmt: skip
     for kind, results in usual.items():
         for result in results:
-            assert plot_data.chosen_kind(result, None) == kind, result
-            assert kind in plot_data.kinds_of(result)
+            assert result_data.chosen_kind(result, None) == kind, result
+            assert kind in result_data.kinds_of(result)
 
 
 def test_active_is_the_usual_kind_only_if_it_changes():
-    assert plot_data.chosen_kind(REACHED, None) == "active"
+    assert result_data.chosen_kind(REACHED, None) == "active"
     rows = [{"step": k, "active": 3} for k in range(4)]
-    assert plot_data.chosen_kind(table([1, 2], iterations=rows), None) == "values"
-    assert plot_data.chosen_kind(table([], iterations=rows), None) == "active"
+    assert result_data.chosen_kind(table([1, 2], iterations=rows), None) == "values"
+    assert result_data.chosen_kind(table([], iterations=rows), None) == "active"
 
 
 @pytest.mark.parametrize(
@@ -129,15 +130,15 @@ def test_kinds_that_are_not_there(result, kind, says):
 
 
 def test_degrees_of_a_table_and_of_vertices():
-    degrees, counts = plot_data.degree_counts(TABLE)
+    degrees, counts = result_data.degree_counts(TABLE)
     assert (degrees.tolist(), counts.tolist()) == ([0, 1, 2, 5], [4, 10, 3, 1])
-    degrees, counts = plot_data.degree_counts(table([3, 1, 3, 0], "degree"))
+    degrees, counts = result_data.degree_counts(table([3, 1, 3, 0], "degree"))
     assert (degrees.tolist(), counts.tolist()) == ([0, 1, 3], [1, 1, 2])
 
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(result_columns.parts, "__defaults__", (3,))
+    monkeypatch.setattr(arrays.parts, "__defaults__", (3,))
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -161,32 +162,32 @@ def small_parts(monkeypatch):
 def test_sizes_of_groups(result, labels, sizes):
     found = group_sizes(result)
     assert [each.tolist() for each in found] == [labels, sizes]
-    which, counts = plot_data.size_counts(result)
+    which, counts = result_data.size_counts(result)
     assert which.tolist() == sorted(set(sizes))
     assert counts.tolist() == [sizes.count(size) for size in which]
 
 
 def test_convergence_has_no_zeros():
-    found = plot_data.convergence(RANKED)
+    found = result_data.convergence(RANKED)
     assert (found.iterations.tolist(), found.residuals.tolist()) == ([1, 2], [0.5, 0.05])
     assert (found.name, found.enough) == ("change", 0.01)
 
 
 def test_convergence_of_a_real_run(web):
     result = ps.pagerank(web, tol=1e-7)
-    found = plot_data.convergence(result)
+    found = result_data.convergence(result)
     assert found.residuals.tolist() == [row["change"] for row in result.iterations]
     assert found.residuals[-1] < found.enough <= found.residuals[-2]
 
 
 def test_convergence_by_what_moves():
     rows = [{"step": k, "moving": left} for k, left in enumerate((9.0, 4.0, 0.0))]
-    found = plot_data.convergence(table([1.0], iterations=rows))
+    found = result_data.convergence(table([1.0], iterations=rows))
     assert (found.name, found.residuals.tolist(), found.enough) == ("moving", [9, 4], None)
 
 
 def test_activity_counts_levels():
-    found = plot_data.activity(REACHED)
+    found = result_data.activity(REACHED)
     assert found.steps.tolist() == [0, 1, 3]
     assert found.shares.tolist() == [0.1, 0.2, 0.1]
     assert (found.unit, found.is_share) == ("vertices", True)
@@ -195,10 +196,10 @@ def test_activity_counts_levels():
 
 
 def test_activity_of_edges_and_without_a_number_of_vertices():
-    edges = plot_data.activity(RANKED)
+    edges = result_data.activity(RANKED)
     assert (edges.unit, edges.shares.tolist(), edges.by_level) == ("edges", [1, 1, 1], False)
     rows = [{"step": 0, "mode": "x"}, {"step": 1, "active": 5}, {"step": 2, "active": 7}]
-    counts = plot_data.activity(table([1], iterations=rows))
+    counts = result_data.activity(table([1], iterations=rows))
     assert (counts.steps.tolist(), counts.shares.tolist()) == ([1, 2], [5, 7])
     assert not counts.is_share
 
@@ -206,7 +207,7 @@ def test_activity_of_edges_and_without_a_number_of_vertices():
 def test_activity_of_a_real_search(web):
     hub = ps.pagerank(web).top(1)[0][0]
     result = ps.bfs(web, hub, breakdown=True)
-    found = plot_data.activity(result)
+    found = result_data.activity(result)
     levels = np.bincount(result.values[result.values >= 0])[: len(found.shares)]
     assert (found.shares * web.num_vertices).round().tolist() == levels.tolist()
     assert not found.some_together
@@ -215,7 +216,7 @@ def test_activity_of_a_real_search(web):
 def test_many_points_are_thinned_to_the_highest():
     x, y = np.arange(100_000), np.zeros(100_000)
     y[[7, 55_555]] = 1, 2
-    places, heights = plot_data.thinned(x, y)
+    places, heights = result_data.thinned(x, y)
     assert len(places) == len(heights) == 2000
     assert dict(zip(places.tolist(), heights.tolist(), strict=True))[55_555] == 2
     assert heights.sum() == 3
@@ -237,7 +238,7 @@ def test_many_points_are_thinned_to_the_highest():
     ],
 )  # fmt: skip
 def test_histogram(values, edges, counts, left_out):
-    found = plot_data.value_histogram(table(values))
+    found = result_data.value_histogram(table(values))
     np.testing.assert_array_equal(found.edges, edges)
     assert found.counts.tolist() == counts
     assert found.left_out == left_out
@@ -246,25 +247,25 @@ def test_histogram(values, edges, counts, left_out):
 
 
 def test_histogram_of_what_is_reached():
-    found = plot_data.value_histogram(REACHED)
+    found = result_data.value_histogram(REACHED)
     assert (found.counts.tolist(), found.left_out) == ([1, 2, 3, 1], {"not reached": 3})
-    far = plot_data.value_histogram(table([0.0, 1.5, np.inf], "distance"))
+    far = result_data.value_histogram(table([0.0, 1.5, np.inf], "distance"))
     assert (far.counts.sum(), far.left_out) == (2, {"not reached": 1})
 
 
 def test_heavy_tails_are_logarithmic():
     rng = np.random.default_rng(1)
-    heavy = plot_data.value_histogram(table(rng.pareto(1.0, 10_000)))
+    heavy = result_data.value_histogram(table(rng.pareto(1.0, 10_000)))
     assert heavy.is_log
     assert heavy.counts.sum() == 10_000
     ratios = heavy.edges[1:] / heavy.edges[:-1]
     np.testing.assert_allclose(ratios, ratios[0])
-    assert not plot_data.value_histogram(table(rng.normal(5, 1, 10_000))).is_log
-    assert not plot_data.value_histogram(table(rng.random(10_000))).is_log
+    assert not result_data.value_histogram(table(rng.normal(5, 1, 10_000))).is_log
+    assert not result_data.value_histogram(table(rng.random(10_000))).is_log
 
 
 def test_histogram_of_a_wide_range_of_whole_numbers_has_equal_bins():
-    found = plot_data.value_histogram(table(np.arange(1000)))
+    found = result_data.value_histogram(table(np.arange(1000)))
     assert set(np.diff(found.edges)) == {25.0}
     assert found.counts.tolist() == [25] * 40
 
@@ -443,7 +444,7 @@ sys.exit("matplotlib.pyplot" in sys.modules)
 # Files
 
 
-@pytest.mark.parametrize("kind", plot_data.KINDS)
+@pytest.mark.parametrize("kind", result_data.KINDS)
 def test_no_file_is_blank(kind, traced, tmp_path):
     from matplotlib.image import imread
 

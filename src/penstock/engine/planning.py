@@ -1,0 +1,48 @@
+"""The plan of a run on an open graph: what counts, options and devices come to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock.device.spec import Device
+from penstock.engine.counts import counts_of
+from penstock.engine.engine import Engine
+from penstock.engine.needs import Needs
+from penstock.engine.options import RunOptions
+from penstock.engine.plan import Plan, make_plan
+from penstock.engine.sizes import Loaded
+from penstock.store.graph import Graph
+
+
+def plan_run(graph: Graph, requirements: Sequence[Needs], options: RunOptions) -> Plan:
+    """The first of some needs that fits; nothing is read but indexes."""
+    rooms = (None,) if options.on_plain_cpu else tuple(map(_room, options.devices))
+    return make_plan(
+        counts_of(graph), requirements, options, loaded=loaded_lists(graph), rooms=rooms
+    )
+
+
+def open_engine(graph: Graph, options: RunOptions, *requirements: Needs) -> Engine:
+    """An engine for the first of some needs that fits."""
+    return Engine(graph, plan_run(graph, requirements, options), options)
+
+
+def loaded_lists(graph: Graph) -> Loaded:
+    """The lists that earlier runs left in memory."""
+    return {key for key in graph.kept if key[0] in graph.directions}
+
+
+def _room(spec: Device) -> int | None:
+    """Bytes for gathered values. On a GPU they are there twice, before and after an iteration, and
+    leave a quarter of its memory to pages.
+    """
+    if not spec.has_own_memory:
+        return spec.memory
+    from penstock.device.cuda.memory import check_gpu, free_bytes, gpu
+
+    check_gpu(spec.number)
+    memory = spec.memory
+    if memory is None:
+        with gpu(spec.number):
+            memory = free_bytes()
+    return memory * 3 // 8
