@@ -21,11 +21,11 @@ import penstock as ps
 from penstock.algorithms import find, names
 from penstock.engine.algorithm import Algorithm, Vertex, VertexValues, Vertices
 from penstock.engine.options import OPTION_NAMES, DispatchRule, Division
+from penstock.engine.parameters import named_kind
 from penstock.engine.result import Result
 from penstock.errors import VerificationError
 from penstock.interfaces.cli import _options, run
 from penstock.interfaces.cli._algorithm_options import (
-    named_kind,
     own_options,
     own_values,
     parameter_help,
@@ -225,7 +225,7 @@ def test_options_from_a_function():
     def example(task, source: Vertex, depth: int | None = None, kind: Letter = "a", fast=False):
         """For this test."""
 
-    made = Algorithm(example, cost=None, verify=None)  # type: ignore[arg-type]
+    made = Algorithm(example, requirements=None, verify=None)  # type: ignore[arg-type]
     made.parameters["fast"] = made.parameters["fast"].replace(annotation=bool)
     options = {option.name: option for option in own_options(made)}
     assert options["source"].required
@@ -252,14 +252,14 @@ def test_values_of_vertices(given, expected, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "values.txt").write_text("4 0.5\n\n5,2\n")
     graph = ps.from_edges([0], [1])
-    made = Algorithm(_valued, cost=None, verify=None)  # type: ignore[arg-type]
+    made = Algorithm(_valued, requirements=None, verify=None)  # type: ignore[arg-type]
     assert own_values(made, graph, {"values": given}) == {"values": expected}
     assert own_values(made, graph, {"values": []}) == {"values": None}
 
 
 @pytest.mark.parametrize("given", ["a=b", "=3", "7 seven", "@nowhere.txt"])
 def test_values_that_are_none(given):
-    made = Algorithm(_valued, cost=None, verify=None)  # type: ignore[arg-type]
+    made = Algorithm(_valued, requirements=None, verify=None)  # type: ignore[arg-type]
     with pytest.raises(ps.PenstockError, match="values"):
         own_values(made, ps.from_edges([0], [1]), {"values": [given, "1=2"]})
 
@@ -269,7 +269,7 @@ def _valued(task, values: VertexValues = None):
 
 
 def test_several_vertices_and_their_names(tmp_path):
-    made = Algorithm(_sourced, cost=None, verify=None)  # type: ignore[arg-type]
+    made = Algorithm(_sourced, requirements=None, verify=None)  # type: ignore[arg-type]
     (tmp_path / "ids").write_text("x=1\ny z\n")
     named = ps.from_edges(["x=1"], ["y z"])
     assert own_values(made, named, {"source": [f"@{tmp_path / 'ids'}"]}) == {

@@ -10,7 +10,6 @@ import pytest
 
 import penstock as ps
 from penstock.engine import algorithm
-from penstock.engine.execute import prepare
 from penstock.program import STEP_VALUES
 
 
@@ -119,9 +118,9 @@ def shapes():
         [0, 1, 2], [1, 2, 0], np.array([1.0, 2.0, 3.0], np.float32), directed=False
     )
 
-    def capture(graph, program, settings, options):
-        shape, _ = prepare(graph, program, settings, options)
-        given = {**dict.fromkeys(program.totals, 0.0), **settings.params}
+    def capture(graph, plan, settings, options):
+        shape = plan.needs.program.shape
+        given = {**dict.fromkeys(shape.program.totals, 0.0), **settings.params}
         params = {**given, **dict.fromkeys(STEP_VALUES, 1)}
         raise _CapturedError(shape, {name: params[name] for name in shape.params})
 

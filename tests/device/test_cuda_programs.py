@@ -15,7 +15,7 @@ import pytest
 
 import penstock as ps
 from penstock.device.spec import Device
-from penstock.engine import engine as engine_module
+from penstock.engine import planning
 from penstock.engine import sweeps as sweeps_module
 from penstock.engine import team as team_module
 from penstock.errors import BudgetError, OptionError
@@ -170,13 +170,13 @@ def test_a_device_with_little_memory_takes_smaller_chunks(graphs, references):
 @pytest.mark.parametrize("state", ["streamed", "ranges"])
 def test_values_that_are_in_files(graphs, references, state, monkeypatch, tmp_path):
     """Those that are gathered come one range after another, in every iteration anew."""
-    make = engine_module.make_plan
+    make = planning.make_plan
 
     def with_files(*args, **kwargs):
         plan = make(*args, **kwargs)
         return replace(plan, state=state, ranges=3 if state == "ranges" else 1)
 
-    monkeypatch.setattr(engine_module, "make_plan", with_files)
+    monkeypatch.setattr(planning, "make_plan", with_files)
     graph = graphs["directed"]
     for devices in ([GPU], [GPU, GPU]):
         ours = built_in.ALL["pagerank"](graph, devices=devices, load=False, tmpdir=tmp_path)

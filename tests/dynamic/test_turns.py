@@ -104,8 +104,9 @@ def test_a_batch_is_whole_after_ctrl_c(tmp_path):
         print("ready", flush=True)
         while hits < 3:
             try:
-                graph.add_edges(np.full(2000, done), np.arange(2000))
-                done += 1
+                while True:
+                    graph.add_edges(np.full(2000, done), np.arange(2000))
+                    done += 1
             except KeyboardInterrupt:
                 hits += 1
         sources = {u for u, _ in graph}

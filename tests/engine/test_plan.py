@@ -33,7 +33,7 @@ def planned(given: Sizes, memory: int, *, load: bool = True, **limits: Any) -> P
     given = given if load else replace(given, forms=("stream",))
     found = fit(given, Limits(memory, **limits))
     if found is None:
-        raise BudgetError(refusal(given, Limits(memory, **limits)))
+        raise BudgetError(refusal(given, Limits(memory, **limits)).text)
     return found
 
 

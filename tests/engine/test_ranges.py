@@ -102,7 +102,7 @@ def test_cut_for_the_cache_is_the_same(
     monkeypatch.setattr(sizes, "HUB_SHARE", 1.0)
     cut = run(graph, program, **given)
     assert cut.engine.plan.cut
-    assert cut.engine.cut_ranges > 2
+    assert cut.engine.plan.cut_ranges > 2
     for name, found in cut.values.items():
         assert (found == plain.values[name]).all()
     sums = run(graph, rank_program(), max_iter=5)

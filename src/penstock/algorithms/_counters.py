@@ -21,6 +21,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.errors import OptionError
 from penstock.jit import compare_and_swap, inlined, kernel, prefetch
 from penstock.types import U8, U64
 
@@ -28,6 +29,14 @@ F64 = NDArray[np.float64]
 
 #: Fewer registers are not worth the name, more take more than lists do.
 SMALLEST, LARGEST = 4, 14
+
+
+def check_size(b: int) -> None:
+    """Raise unless counters can have 2**b bytes."""
+    if not SMALLEST <= b <= LARGEST:
+        raise OptionError(f"b: expected {SMALLEST} to {LARGEST}, got {b}; a counter has 2**b bytes")
+
+
 #: Registers that are compared together.
 LINE = np.uint64(64)
 #: Neighbours whose counters are on their way from memory.

@@ -7,21 +7,39 @@ changes nothing, tight edges may form circles, so that these are looked at last.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from penstock.algorithms._vids import by_vid, vids_by_vid
 from penstock.algorithms._weights import weighed_edges
+from penstock.engine.needs import Needs
 from penstock.engine.vertices import vids_of
 from penstock.errors import VerificationError
 from penstock.jit import atomic_min, kernel
 from penstock.types import NO_VERTEX, U32, VID, Array
 
 if TYPE_CHECKING:
+    from penstock.engine.counts import Counts
     from penstock.engine.engine import Engine
     from penstock.engine.result import Result
     from penstock.store.graph import Graph
+
+
+#: Bytes for each vertex, the distances included.
+PARENT_BYTES = 21
+
+
+def parent_needs(counts: Counts) -> list[Needs]:
+    """What :func:`find_parents` needs: of a directed graph the in-lists, too, if an earlier run
+    left them in memory. To load them takes longer than to do without.
+    """
+    columns = () if counts.weight is None else (counts.weight,)
+    one = Needs(("out",), 1.0, columns, vertex_bytes=PARENT_BYTES, takes_gaps=True)
+    if len(counts.directions) == 1:
+        return [one]
+    return [replace(one, directions=("out", "in"), only_loaded=True, forms=("memory",)), one]
 
 
 def find_parents(engine: Engine, sources: U32, distances: Array) -> U32:

@@ -293,11 +293,7 @@ def _search(graph: Graph, last: Array, reached: Array, error: float) -> None:
 def _requirements(
     counts: Counts, b: int, effective: float, max_iter: int | None, seed: int
 ) -> list[Needs]:
-    if not counters.SMALLEST <= b <= counters.LARGEST:
-        raise OptionError(
-            f"b: expected {counters.SMALLEST} to {counters.LARGEST}, got {b}; a counter has 2**b "
-            "bytes"
-        )
+    counters.check_size(b)
     if not 0 < effective <= 1:
         raise OptionError(f"effective: expected a share above 0, up to 1; got {effective}")
     if max_iter is not None:
@@ -308,12 +304,8 @@ def _requirements(
     passes = passes if max_iter is None else min(passes, float(max_iter))
     # Two counters, and what is known from them; degrees, where lists are read one by one.
     held = 2 * (1 << b) + (10 if counts.directed else 14)
-    return [
-        Needs(
-            ("out",), passes, vertex_bytes=held, more_bytes=12 * edges + 128,
-            gathered_bytes=1 << b, work=4.0,
-        )
-    ]  # fmt: skip
+    more = 12 * edges + 128
+    return [Needs(("out",), passes, (), held, 0, more, gathered_bytes=1 << b, work=4.0)]
 
 
 @algorithm(requirements=_requirements, verify=verify)

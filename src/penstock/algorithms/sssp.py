@@ -46,7 +46,7 @@ from penstock.algorithms._gas import (
     search_needs,
 )
 from penstock.algorithms._levels import search_levels
-from penstock.algorithms._paths import find_parents, verify
+from penstock.algorithms._paths import find_parents, parent_needs, verify
 from penstock.algorithms._sources import check_selected, source_identity, sources_of
 from penstock.engine.algorithm import Task, Vertices, algorithm
 from penstock.engine.checkpoint_file import within
@@ -313,17 +313,6 @@ def _check(source: Selected, cutoff: float | None, delta: float | None) -> None:
         raise OptionError(f"cutoff: expected a number of 0 or more, got {cutoff}")
 
 
-def _parent_needs(counts: Counts) -> list[Needs]:
-    """For parents: with the in-lists of a directed graph if an earlier run left them in memory. To
-    load them takes longer than to do without.
-    """
-    columns = () if counts.weight is None else (counts.weight,)
-    one = Needs(("out",), 1.0, columns, vertex_bytes=STATE_BYTES, takes_gaps=True)
-    if len(counts.directions) == 1:
-        return [one]
-    return [replace(one, directions=("out", "in"), only_loaded=True, forms=("memory",)), one]
-
-
 def _levels(task: Task, sources: U32, limit: int | None) -> tuple[Array, U32]:
     """Levels and parents by a breadth-first search."""
     if not task.options.on_plain_cpu:
@@ -402,7 +391,7 @@ def sssp(
         distances = distances_from(task, sources, farthest)
 
     def parents_when_used() -> U32:
-        needs = _parent_needs(counts_of(graph))
+        needs = parent_needs(counts_of(graph))
         with Task(graph, task.options).open_part(*needs) as another:
             return find_parents(another, sources, distances)
 

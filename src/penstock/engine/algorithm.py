@@ -11,6 +11,7 @@ import inspect
 import resource
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import numpy as np
@@ -38,6 +39,9 @@ from penstock.types import U32, Array, Direction
 Vertex = Annotated[Any, "vertex"]
 Vertices = Annotated[Any, "vertices"]
 VertexValues = Annotated[Any, "vertex values"]
+
+
+_NOTHING_MORE: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -113,7 +117,9 @@ class Task:
             **more,
         }
 
-    def result(self, name: str, values: Any, *, more: Mapping[str, Any], **columns: Any) -> Result:
+    def result(
+        self, name: str, values: Any, *, more: Mapping[str, Any] = _NOTHING_MORE, **columns: Any
+    ) -> Result:
         """A result with a value for each vertex, from arrays by vid."""
         assert self.engine is not None
         return Result.from_vids(
@@ -133,8 +139,9 @@ class Task:
         return self.engine.is_resident() and self.engine.budget.left >= 8 * self.graph.num_vertices
 
     def some(
-        self, name: str, vids: U32, values: Array, *, more: Mapping[str, Any], **columns: Any
-    ) -> Result:
+        self, name: str, vids: U32, values: Array, *, more: Mapping[str, Any] = _NOTHING_MORE,
+        **columns: Any,
+    ) -> Result:  # fmt: skip
         """A result with a value for each of some vertices (ascending numbers), in ascending order
         of ids; ``columns`` and ``edges`` as for :meth:`result`.
         """

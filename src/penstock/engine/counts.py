@@ -46,8 +46,8 @@ class ListCounts:
     max_degree: int
     #: How many lists have 0, 1, 2 to 3, 4 to 7, ... edges.
     degree_histogram: Sequence[int]
-    #: By vertex number; may be in a mapped file.
-    degrees: U32
+    #: By vertex number. A function, so that no file stays mapped.
+    degrees: Callable[[], U32]
     #: What one stream has buffers for: bytes, and besides these edges with their columns.
     buffer_bytes: int
     buffer_edges: int = 0
@@ -110,7 +110,7 @@ class Counts:
         vertex v are no more than its neighbours, and no more than there are vertices before it,
         unless edges are there several times.
         """
-        degrees = [self.of(each).degrees for each in self.both_ways]
+        degrees = [self.of(each).degrees() for each in self.both_ways]
         most = 0
         for begin in range(0, self.num_vertices, PART):
             end = min(begin + PART, self.num_vertices)
@@ -191,6 +191,6 @@ def _count_lists(graph: Graph, stored: Direction) -> ListCounts:
 
     return ListCounts(
         stats.num_edges, len(graph.page_table(stored)), stats.max_degree,
-        stats.degree_histogram, graph.degrees(stored), *buffer_sizes(graph, stored),
+        stats.degree_histogram, lambda: graph.degrees(stored), *buffer_sizes(graph, stored),
         place=place, head_bytes=head_bytes if can_tier(graph, stored) else None,
     )  # fmt: skip

@@ -199,7 +199,7 @@ def _shares(
     other: Direction = "out" if stored[0] == "in" else "in"
     known = other in counts.directions or not counts.directed
     towards = counts.of(other if known else stored[0])
-    degrees = towards.degrees
+    degrees = towards.degrees()
     total = max(towards.num_edges, 1)
     shares, begin, found = [], 0, 0
     for size in gather_bytes:

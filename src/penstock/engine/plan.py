@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from penstock.config import format_bytes
 from penstock.engine.counts import Counts
@@ -74,6 +74,13 @@ class Plan:
     shares: Shares = ONE
 
 
+class Refusal(NamedTuple):
+    """Why there is no plan: how much memory is enough, and a message that says so."""
+
+    enough: int
+    text: str
+
+
 def make_plan(
     counts: Counts,
     requirements: Sequence[Needs],
@@ -85,39 +92,42 @@ def make_plan(
     """Take the first of the needs that fits the memory; or raise a BudgetError that says what is
     enough. ``rooms``: bytes that each device has for gathered values (None: as many as they take).
     """
-    refusal = ""
+    refused = None
     for needs in requirements:
         plan = _plan(counts, needs, options, loaded, rooms)
         if isinstance(plan, Plan):
             return plan
-        refusal = plan or refusal
-    if not refusal:
-        raise OptionError("load: False leaves no way to read the lists that are asked for")
-    raise BudgetError(refusal)
+        refused = plan or refused
+    if refused is None:
+        raise OptionError(
+            "load: False leaves no way to run: resident_edges and dual need lists in memory"
+        )
+    raise BudgetError(refused.text)
 
 
 def _plan(
     counts: Counts, needs: Needs, options: RunOptions, loaded: Loaded, rooms: Sequence[int | None]
-) -> Plan | str:
-    """A plan, or why there is none; "" if lists cannot have the form that is needed."""
+) -> Plan | Refusal | None:
+    """A plan, or why there is none; None if lists cannot have a form that is needed."""
     stored = tuple(dict.fromkeys(counts.stored(each) for each in needs.directions))
     shares = shares_of(counts, needs, options, rooms)
     cuts = cuts_of(counts, needs, options, shares)
     sizes = sizes_of(counts, needs, options, loaded, shares, cuts)
     if not sizes.forms:
-        return ""
+        return None
     limits = Limits(
         options.memory, options.threads, options.streams, needs.streams_per_thread,
         options.cache_pages, len(options.devices),
     )  # fmt: skip
-    for part in needs.parts:
-        found = _plan(counts, part, options, loaded, rooms)
-        if isinstance(found, str):
-            return found
     least = 0 if needs.room is None else needs.room.least
     plan = fit(_with_room(sizes, least), limits)
+    parts = [_plan(counts, part, options, loaded, rooms) for part in needs.parts]
+    refused = [each for each in parts if isinstance(each, Refusal)]
     if plan is None:
-        return refusal(_with_room(sizes, least), limits)
+        refused.append(refusal(_with_room(sizes, least), limits))
+    if refused:
+        return max(refused, key=lambda each: each.enough)
+    assert plan is not None
     if needs.room is not None and needs.room.most > least:
         least = _grant(plan, sizes, needs.room.least, needs.room.most, options.memory)
         plan = fit(_with_room(sizes, least), limits) or plan
@@ -205,7 +215,7 @@ def _fit_streams(sizes: Sizes, limits: Limits, wanted: int) -> Plan | None:
     return None
 
 
-def refusal(sizes: Sizes, limits: Limits) -> str:
+def refusal(sizes: Sizes, limits: Limits) -> Refusal:
     """What is not enough, and what is."""
     wanted = limits.streams or limits.streams_per_thread * limits.threads
     most_pages = max((each.num_pages for each in sizes.lists), default=1)
@@ -217,9 +227,10 @@ def refusal(sizes: Sizes, limits: Limits) -> str:
     if "stream" not in sizes.forms and sizes.heads is not None:
         edges = max(sizes.heads.head_edges or 0, 0)
         total = sizes.state_bytes + buffers + sizes.heads.bytes(edges)
-        return (
+        return Refusal(
+            total,
             f"memory: {budget} is not enough to keep the first {edges:,} edges of each vertex in "
-            f"memory; {spell_enough(total)} would do"
+            f"memory; {spell_enough(total)} would do",
         )
     values = sizes.state_bytes
     if sizes.gathered_bytes is not None:
@@ -227,8 +238,9 @@ def refusal(sizes: Sizes, limits: Limits) -> str:
         values = min(values, least)
     if "stream" not in sizes.forms:
         values += sizes.resident_bytes
-    return (
+    return Refusal(
+        values + buffers,
         f"memory: {budget} is not enough: the values of the vertices that must be in memory take "
         f"{format_bytes(values)}, the buffers of the streams {format_bytes(buffers)}; "
-        f"{spell_enough(values + buffers)} would do"
+        f"{spell_enough(values + buffers)} would do",
     )

@@ -231,7 +231,7 @@ def wanted_cuts(counts: Counts, gathered_bytes: int) -> int:
     if "out" not in counts.directions:
         return 1
     out = counts.lists["out"]
-    hubs = int(out.degrees[: CACHE_BYTES // gathered_bytes].sum(dtype=np.int64))
+    hubs = int(out.degrees()[: CACHE_BYTES // gathered_bytes].sum(dtype=np.int64))
     if hubs > HUB_SHARE * out.num_edges:
         return 1
     return min(-(-n * gathered_bytes // CACHE_BYTES), MOST_CUTS)

@@ -94,7 +94,7 @@ def memory_text(algorithm: Algorithm) -> str:
         for name, parameter in algorithm.parameters.items()
         if parameter.default is inspect.Parameter.empty
     }
-    size = algorithm.requirements(graph, **required)[0].vertex_bytes
+    size = algorithm.requirements(graph, **required)[-1].vertex_bytes
     return f"{size} bytes a vertex" if size else "nothing for each vertex"
 
 
