@@ -13,12 +13,12 @@ from penstock.kernel_cache import digest_of
 
 HELPERS = """
 import numpy as np
-from penstock.jit import inlined
+from penstock.jit import helper
 
 STEP = 3
 TABLE = np.array([1, 2])
 
-@inlined
+@helper
 def next_of(x):
     return x + STEP
 """

@@ -30,27 +30,22 @@ def kernel(function: Function) -> Function:
     return _compiled(function)
 
 
-def inlined(function: Function) -> Function:
-    """Compile a helper that kernels call."""
+def helper(function: Function) -> Function:
+    """Compile a function that kernels call."""
     return _compiled(function, inline="never")
 
 
 # Numba counts references to arrays wherever they are passed on, with atomic operations: many small
-# functions would spend more time on that than on their work. These only borrow what they are given.
+# functions would spend more time on that than on their work. Those below do without.
 
 
-def borrowing_kernel(function: Function) -> Function:
-    """Compile a kernel that neither makes nor returns arrays."""
+def no_refcount(function: Function) -> Function:
+    """Compile a kernel, or a helper of one, that neither makes nor returns arrays."""
     return _compiled(function, _nrt=False)
 
 
-def borrowing(function: Function) -> Function:
-    """Compile a helper of borrowing kernels that is called now and then."""
-    return _compiled(function, _nrt=False)
-
-
-def spliced(function: Function) -> Function:
-    """Compile a helper of borrowing kernels into each place that calls it."""
+def always_inline(function: Function) -> Function:
+    """Compile a helper of such kernels into each place that calls it."""
     return _compiled(function, _nrt=False, forceinline=True)
 
 

@@ -15,6 +15,7 @@ import penstock as ps
 from penstock.algorithms import _direction
 from penstock.algorithms._direction import Frontier, Sample, choose_tiered, reading_cost
 from penstock.algorithms.bfs import verify
+from penstock.engine.topology import TIERS
 from penstock.errors import BudgetError, OptionError
 from penstock.stream import tiers
 from penstock.stream.tiers import head_sums, tier_bytes
@@ -148,7 +149,7 @@ def test_memory_decides_how_many_edges_stay(tmp_path):
         planned = found.stats["planned_memory"]
         assert planned <= memory < planned + sizes[k + 1] - sizes[k]
         np.testing.assert_array_equal(found.parents, whole.parents)
-        tier = graph.kept["tier out", (str(k),)]
+        tier = graph.kept.get(TIERS, "out", k)
         assert len(tier.heads.neighbours) == sums[k]
     again = ps.bfs(graph, 9, memory=memory)
     assert again.stats["load_seconds"] == 0  # what is in memory stays with the graph

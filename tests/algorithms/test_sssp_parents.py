@@ -7,7 +7,7 @@ import pytest
 from traversal_making import COMMON_KINDS, WAY_NAMES, WAYS, build, edges
 
 import penstock as ps
-from penstock.algorithms import _paths, _stepping
+from penstock.algorithms import _paths, _sssp_kernels
 from penstock.algorithms._vids import by_vid, vids_by_vid
 from penstock.algorithms._weights import weighed_edges
 from penstock.algorithms.sssp import STATE_BYTES, verify
@@ -17,6 +17,7 @@ from penstock.engine.options import RunOptions
 from penstock.engine.plan import SPARE_BYTES
 from penstock.engine.planning import open_engine
 from penstock.engine.sizes import list_bytes
+from penstock.engine.topology import LISTS
 from penstock.errors import VerificationError
 from penstock.stream.block import Block
 from penstock.types import NO_VERTEX
@@ -99,7 +100,7 @@ def test_in_lists_that_are_in_memory_are_used(weights, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(_paths, "_take_nearer", refuse)
         expected = first.parents
-    assert ("in", ("weight",)) not in graph.kept, "they are not loaded for this"
+    assert ("in", ("weight",)) not in graph.kept.keys(LISTS), "they are not loaded for this"
     kept_in_lists(graph)
     monkeypatch.setattr(_paths, "_offer_from_nearer", refuse)
     for threads in (1, 3):
@@ -209,7 +210,7 @@ def test_the_mean_weight_is_looked_for_once(way, tmp_path, monkeypatch):
     weights = WEIGHTS["whole"](np.random.default_rng(1), len(src))
     graph = build(tmp_path / "g", (src, dst, weights))
     first = ps.sssp(graph, 7, **way)
-    monkeypatch.setattr(_stepping, "mean_weights", refuse)
+    monkeypatch.setattr(_sssp_kernels, "mean_weights", refuse)
     again = ps.sssp(graph, 7, **way)
     np.testing.assert_array_equal(again.values, first.values)
     assert again.stats["edges_traversed"] < first.stats["edges_traversed"]

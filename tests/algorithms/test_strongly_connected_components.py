@@ -15,7 +15,7 @@ from traversal_making import SMALL, WAY_NAMES, WAYS, build, edges, stopping_afte
 
 import penstock as ps
 from penstock.algorithms import strongly_connected_components as module
-from penstock.algorithms._strong import components
+from penstock.algorithms._scc_kernels import components
 from penstock.algorithms.strongly_connected_components import verify
 from penstock.errors import VerificationError
 

@@ -19,6 +19,7 @@ from penstock.config import parse_bytes
 from penstock.engine.needs import Needs
 from penstock.engine.options import RunOptions
 from penstock.engine.planning import open_engine
+from penstock.engine.topology import LISTS
 from penstock.errors import BudgetError, FormatError, IdError, OptionError, VerificationError
 
 
@@ -176,7 +177,7 @@ def test_only_pages_around_are_read(tmp_path):
     ):
         assert not found.stats["resident"]
         assert 0 < found.stats["pages_read"] <= 2, found
-    assert not graph.kept
+    assert not graph.kept.keys(LISTS)
 
 
 @pytest.mark.parametrize("directed", [True, False])

@@ -113,16 +113,16 @@ class _CapturedError(Exception):
 
 
 def shapes():
-    """Each program's name, shape and parameters, as they are on a small weighted graph."""
+    """Each program's name, signature and parameters, as they are on a small weighted graph."""
     graph = ps.from_edges(
         [0, 1, 2], [1, 2, 0], np.array([1.0, 2.0, 3.0], np.float32), directed=False
     )
 
     def capture(graph, plan, settings, options):
-        shape = plan.needs.program.shape
-        given = {**dict.fromkeys(shape.program.totals, 0.0), **settings.params}
+        signature = plan.needs.program.signature
+        given = {**dict.fromkeys(signature.program.totals, 0.0), **settings.params}
         params = {**given, **dict.fromkeys(STEP_VALUES, 1)}
-        raise _CapturedError(shape, {name: params[name] for name in shape.params})
+        raise _CapturedError(signature, {name: params[name] for name in signature.params})
 
     found = []
     with pytest.MonkeyPatch.context() as patch:

@@ -8,7 +8,7 @@ from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
 
 from penstock.device.cuda.device import CudaDevice
 from penstock.device.reference import ReferenceKernels
-from penstock.device.shape import shape_of
+from penstock.device.signature import signature_of
 from penstock.device.spec import Device
 from penstock.program import Program
 from penstock.stream.block import Block
@@ -41,26 +41,27 @@ class Case:
         offsets = np.r_[0, np.cumsum(lengths)].astype(np.uint32)
         params = {"source": 0, "reach": 3, "decay": 0.5}
         dtype = np.dtype(np.uint8)
-        self.shape = shape_of(self.program, {"weight": dtype}, params, "weight")
+        self.signature = signature_of(self.program, {"weight": dtype}, params, "weight")
         weights = rng.integers(1, 9, offsets[-1]).astype(dtype)
         neighbours = rng.integers(0, n, offsets[-1]).astype(np.uint32)
-        self.block = Block(0, offsets, neighbours, (weights,) * len(self.shape.columns))
+        self.block = Block(0, offsets, neighbours, (weights,) * len(self.signature.columns))
         values = {**params, "num_vertices": n, "iteration": 1, "odd": 0.5, "moved": 1.5}
-        self.params = tuple(values[name] for name in self.shape.params)
+        self.params = tuple(values[name] for name in self.signature.params)
         self.fields = {
-            field: rng.integers(0, 40, n).astype(each) for field, each in self.shape.dtypes.items()
+            field: rng.integers(0, 40, n).astype(each)
+            for field, each in self.signature.dtypes.items()
         }
-        self.reference = ReferenceKernels(self.shape)
+        self.reference = ReferenceKernels(self.signature)
 
     def arrays(self, names):
         return tuple(self.fields[name] for name in names)
 
     @property
     def gathered(self):
-        return self.arrays(self.shape.gathered)
+        return self.arrays(self.signature.gathered)
 
     def outputs(self):
-        new = tuple(np.zeros(self.n, self.shape.dtypes[name]) for name in self.shape.new)
+        new = tuple(np.zeros(self.n, self.signature.dtypes[name]) for name in self.signature.new)
         return new, np.full(self.n, 7, np.uint8)
 
     def piece(self, begin=0, end=None, page=0):
@@ -70,8 +71,8 @@ class Case:
         """What a pull gives: new values, active flags, what the kernel returns."""
         new, active = self.outputs()
         row = self.reference.pull(
-            self.block, 0, self.n, 0, 0, self.gathered, self.arrays(self.shape.local), new, active,
-            self.params,
+            self.block, 0, self.n, 0, 0, self.gathered, self.arrays(self.signature.local), new,
+            active, self.params,
         )  # fmt: skip
         return new, active, row
 
@@ -81,9 +82,11 @@ class Case:
     def device(self, streams=2, in_place=False, firsts=PAGE_FIRSTS, **options):
         """A device that holds the values."""
         spec = Device(kind="cuda", **{"block": 32, **options})
-        made = CudaDevice(spec, self.shape, self.n, firsts, streams, in_place)
+        made = CudaDevice(spec, self.signature, self.n, firsts, streams, in_place)
         _soil(made._streams.memory)
-        _check_types(made._streams.kernels, dict(zip(self.shape.params, self.params, strict=True)))
+        _check_types(
+            made._streams.kernels, dict(zip(self.signature.params, self.params, strict=True))
+        )
         try:
             made.hold(0, self.gathered, None)
         except BaseException:
@@ -95,7 +98,7 @@ class Case:
     def pull(self, device, pieces=None, stream=0):
         """The same of a device, piece by piece."""
         new, active = self.outputs()
-        local = self.arrays(self.shape.local)
+        local = self.arrays(self.signature.local)
         rows = [
             device.pull(stream, piece, 0, local, new, active, self.params)
             for piece in pieces or [self.piece()]

@@ -7,7 +7,7 @@ import math
 import device_programs as programs
 import numpy as np
 
-from penstock.device.shape import Shape, shape_of
+from penstock.device.signature import ProgramSignature, signature_of
 from penstock.program import Program
 
 PARAMS = {"source": 1, "reach": 3, "decay": 0.5}
@@ -74,11 +74,11 @@ PROGRAMS = {
 }  # fmt: skip
 
 
-def shape(program: str | Program, params=PARAMS) -> Shape:
+def signature(program: str | Program, params=PARAMS) -> ProgramSignature:
     found = PROGRAMS[program] if isinstance(program, str) else program
-    return shape_of(found, COLUMNS, params, "w")
+    return signature_of(found, COLUMNS, params, "w")
 
 
-def shapes(names=tuple(PROGRAMS)) -> list[tuple[str, Shape, dict]]:
+def shapes(names=tuple(PROGRAMS)) -> list[tuple[str, ProgramSignature, dict]]:
     """As :mod:`penstock.device.cuda.check` takes them."""
-    return [(name, shape(name), PARAMS) for name in names]
+    return [(name, signature(name), PARAMS) for name in names]

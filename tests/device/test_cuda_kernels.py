@@ -41,45 +41,45 @@ class Load:
 
     def __init__(self, program, lengths, seed=1, block=32, params=cuda_shapes.PARAMS):
         rng = np.random.default_rng(seed)
-        self.shape = shape = cuda_shapes.shape(program, params)
-        self.kernels = CudaKernels(shape, block)
+        self.signature = signature = cuda_shapes.shape(program, params)
+        self.kernels = CudaKernels(signature, block)
         self.count = len(lengths)
         self.params = {"num_vertices": 40, "iteration": 2, "odd": 3.0, "all": 1.0}
         self.params |= {"moved": 0.5, **params}
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint32)
         edges = int(offsets[-1])
         neighbours = rng.integers(0, OTHERS, edges).astype(np.uint32)
-        dtypes, columns = shape.dtypes, cuda_shapes.COLUMNS
-        edge_columns = [values_of(columns[each], edges, rng) for each in shape.columns]
+        dtypes, columns = signature.dtypes, cuda_shapes.COLUMNS
+        edge_columns = [values_of(columns[each], edges, rng) for each in signature.columns]
         self.block = Block(FIRST, offsets, neighbours, tuple(edge_columns))
-        self.gathered = tuple(values_of(dtypes[f], OTHERS, rng) for f in shape.gathered)
-        self.local = tuple(values_of(dtypes[f], self.count, rng) for f in shape.local)
+        self.gathered = tuple(values_of(dtypes[f], OTHERS, rng) for f in signature.gathered)
+        self.local = tuple(values_of(dtypes[f], self.count, rng) for f in signature.local)
         self.sums = self.identities(max(self.count, 4))
-        self.new = tuple(np.zeros(self.count, dtypes[f]) for f in shape.new)
+        self.new = tuple(np.zeros(self.count, dtypes[f]) for f in signature.new)
         self.given = {
             "first": FIRST, "low": LOW, "count": self.count, "offsets": offsets,
             "neighbours": neighbours, "active": np.full(self.count, 9, np.uint8),
-            "totals": np.zeros(1 + len(shape.program.totals)),
+            "totals": np.zeros(1 + len(signature.program.totals)),
             "chosen": np.arange(self.count, dtype=np.uint32),
         }  # fmt: skip
         self.given |= {f"column{k}": each for k, each in enumerate(edge_columns)}
         for mark, names, arrays in (
-            ("g", shape.gathered, self.gathered),
-            ("l", shape.local, self.local),
-            ("n", shape.new, self.new),
+            ("g", signature.gathered, self.gathered),
+            ("l", signature.local, self.local),
+            ("n", signature.new, self.new),
         ):
             self.given |= {f"{mark}_{f}": a for f, a in zip(names, arrays, strict=True)}
-        self.given |= {f"p_{p}": self.params[p] for p in shape.params}
+        self.given |= {f"p_{p}": self.params[p] for p in signature.params}
         self.given |= {f"s{k}": each for k, each in enumerate(self.sums)}
 
     def identities(self, size):
-        program = self.shape.program
+        program = self.signature.program
         pairs = zip(program.identities, program.accumulators, strict=True)
         return tuple(np.full(size, value, dtype) for value, dtype in pairs)
 
     @property
     def reference_params(self):
-        return tuple(self.params[p] for p in self.shape.params)
+        return tuple(self.params[p] for p in self.signature.params)
 
     def launch(self, name, grid=2, shared_bytes=0, **more):
         given = self.given | more
@@ -87,7 +87,7 @@ class Load:
 
     def expected_sums(self):
         sums = self.identities(self.count)
-        ReferenceKernels(self.shape).accumulate(
+        ReferenceKernels(self.signature).accumulate(
             self.block, FIRST, FIRST + self.count, FIRST, FIRST, LOW, self.gathered, self.local,
             sums, self.reference_params,
         )  # fmt: skip
@@ -244,21 +244,21 @@ def check_apply(load):
 def test_push(name, width):
     """Along the lists of some vertices; the reference's ids are those of all arrays."""
     load = Load(name, [3, 0, 40, 1, 6])
-    shape, chosen = load.shape, np.array([0, 2, 3], np.uint32)
+    signature, chosen = load.shape, np.array([0, 2, 3], np.uint32)
     rng = np.random.default_rng(2)
-    src = tuple(values_of(shape.dtypes[f], load.count, rng) for f in shape.gathered)
-    dst = tuple(values_of(shape.dtypes[f], OTHERS, rng) for f in shape.of_dst)
+    src = tuple(values_of(signature.dtypes[f], load.count, rng) for f in signature.gathered)
+    dst = tuple(values_of(signature.dtypes[f], OTHERS, rng) for f in signature.of_dst)
     theirs, their_touched = load.identities(OTHERS), np.zeros(OTHERS, np.uint8)
     everyone = tuple(np.concatenate([np.zeros(FIRST, each.dtype), each]) for each in src)
-    ReferenceKernels(shape).push(
+    ReferenceKernels(signature).push(
         load.block, chosen + FIRST, np.zeros(99, np.uint32), everyone, dst, theirs, their_touched,
         load.reference_params,
     )  # fmt: skip
     ours, touched = load.identities(OTHERS), np.zeros(OTHERS, np.uint8)
     pages = np.array([0, 6, 7, 15, 100], np.uint32)
     more = {"touched": touched, "page_firsts": pages, "next_pages": np.zeros(5, np.uint8)}
-    more |= {f"f_{f}": each for f, each in zip(shape.gathered, src, strict=True)}
-    more |= {f"d_{f}": each for f, each in zip(shape.of_dst, dst, strict=True)}
+    more |= {f"f_{f}": each for f, each in zip(signature.gathered, src, strict=True)}
+    more |= {f"d_{f}": each for f, each in zip(signature.of_dst, dst, strict=True)}
     load.launch("push", chosen=chosen, width=width, s0=ours[0], **more)
     assert_same(ours, theirs)
     np.testing.assert_array_equal(touched, their_touched)
@@ -392,7 +392,7 @@ def test_blocks_that_need_too_much_shared_memory():
         sum="add", identity=0.0, apply=lambda old, a: a, name="wide",
         totals={f"t{k}": lambda new, old: new.x for k in range(7)},
     )  # fmt: skip
-    shape = cuda_shapes.shape_of(program, {}, {})
-    CudaKernels(shape, 512)
+    signature = cuda_shapes.signature_of(program, {}, {})
+    CudaKernels(signature, 512)
     with pytest.raises(OptionError, match="wide: 1024 threads need 65,536 bytes"):
-        CudaKernels(shape, 1024)
+        CudaKernels(signature, 1024)

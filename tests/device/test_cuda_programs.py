@@ -190,7 +190,7 @@ def test_async_settles_where_sync_does(graphs):
         graph, lambda value, weight: value, "min", lambda value, message: min(value, message),
         initial=lambda vertex: vertex.index, max_iter=30,
     )  # fmt: skip
-    from penstock.algorithms._gas import LABELS
+    from penstock.algorithms._vertex_programs import LABELS
 
     for devices in ([GPU], [GPU, GPU], ["cpu:1", GPU]):
         ours = ps.run(graph, LABELS, mode="async", max_iter=30, devices=devices)
@@ -230,7 +230,7 @@ def test_without_in_lists_a_gpu_pushes_sums_of_floats_itself(tmp_path, monkeypat
 
 
 def test_gpus_alone_do_not_notify(graphs):
-    from penstock.algorithms._gas import LABELS
+    from penstock.algorithms._vertex_programs import LABELS
 
     graph = graphs["undirected"]
     with pytest.raises(OptionError, match="which a GPU does not"):

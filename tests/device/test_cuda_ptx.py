@@ -23,7 +23,7 @@ import pytest
 from penstock.device.cuda import check as cuda_check
 from penstock.device.cuda.check import Resources, excess, limits
 from penstock.device.cuda.kernels import CudaKernels
-from penstock.device.shape import shape_of
+from penstock.device.signature import signature_of
 from penstock.errors import OptionError, ProgramError
 from penstock.program import Program
 
@@ -100,10 +100,10 @@ def complaints():
             "apply": lambda old, a: a,
             "name": "wrong",
         }
-        shape = shape_of(Program(**{**whole, **changed}), {}, {})
+        signature = signature_of(Program(**{**whole, **changed}), {}, {})
         name = "apply" if "apply" in changed else "gather_warps"
         try:
-            CudaKernels(shape, BLOCK).ptx(name, [(8, 0)])
+            CudaKernels(signature, BLOCK).ptx(name, [(8, 0)])
         except ProgramError as error:
             found.append(str(error))
     return found
@@ -115,7 +115,7 @@ def same():
 
     kernels = CudaKernels(cuda_shapes.shape("mixed"), BLOCK)
     texts = kernels.ptx("apply", cuda_check.CAPABILITIES, cuda_shapes.PARAMS)
-    function, types = kernels.function("apply"), kernels.signature("apply", cuda_shapes.PARAMS)
+    function, types = kernels.function("apply"), kernels.argument_types("apply", cuda_shapes.PARAMS)
     alone = [cuda.compile_ptx(function, types, cc=cc)[0] for cc in cuda_check.CAPABILITIES]
     return [bare(one) == bare(two) for one, two in zip(texts, alone, strict=True)]
 

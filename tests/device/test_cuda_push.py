@@ -14,9 +14,9 @@ from penstock.device.cuda import tables as cuda_tables
 from penstock.device.cuda.device import CudaDevice
 from penstock.device.device import Change
 from penstock.device.reference import ReferenceKernels
-from penstock.device.shape import shape_of
+from penstock.device.signature import signature_of
 from penstock.device.spec import Device
-from penstock.engine.dealing import StaticDealer
+from penstock.engine.dealing import StaticScheduler
 from penstock.ingest import options as build_options
 from penstock.metrics import Metrics
 from penstock.parallel import Workers
@@ -247,19 +247,19 @@ def test_the_pages_of_a_graph_on_two_devices(paged, name):
     program, n = getattr(device_programs, name), paged.num_vertices
     table = paged.page_table("in")
     assert (table["kind"] == LARGE).sum() > 1
-    shape = shape_of(program, {"weight": np.dtype(np.uint8)}, {"source": 3}, "weight")
-    (field,), params = program.state, (3,) * len(shape.params)
+    signature = signature_of(program, {"weight": np.dtype(np.uint8)}, {"source": 3}, "weight")
+    (field,), params = program.state, (3,) * len(signature.params)
     rng = np.random.default_rng(1)
-    values = rng.integers(0, 1000, n).astype(shape.dtypes[field])
+    values = rng.integers(0, 1000, n).astype(signature.dtypes[field])
     specs = [Device(kind="cuda", block=32), Device(kind="cuda", number=1, block=32)]
     firsts = table["first_vid"].astype(np.uint32)
-    devices = [CudaDevice(spec, shape, n, firsts, 1, False) for spec in specs]
-    reference = ReferenceKernels(shape)
+    devices = [CudaDevice(spec, signature, n, firsts, 1, False) for spec in specs]
+    reference = ReferenceKernels(signature)
     workers = Workers(2)
     lists = StreamedLists(
-        paged, "in", shape.columns, workers, Metrics(2), PageCache(0, POLICIES["lru"])
+        paged, "in", signature.columns, workers, Metrics(2), PageCache(0, POLICIES["lru"])
     )
-    dealer = StaticDealer([0, 1], lambda stream, piece: devices[stream].has(piece), to_all=False)
+    dealer = StaticScheduler([0, 1], lambda stream, piece: devices[stream].has(piece), to_all=False)
     large = np.flatnonzero(table["kind"] == LARGE).tolist()
     hub = int(table["first_vid"][large[0]])
 
@@ -285,7 +285,7 @@ def test_the_pages_of_a_graph_on_two_devices(paged, name):
         return new, active, [*wrote, Change(hub, hub + 1, None)]
 
     def expected(values):
-        block = load(lists, n, [np.dtype(np.uint8)] * len(shape.columns))
+        block = load(lists, n, [np.dtype(np.uint8)] * len(signature.columns))
         new, active = np.zeros_like(values), np.zeros(n, np.uint8)
         reference.pull(block, 0, n, 0, 0, (values,), (values,), (new,), active, params)
         return new, active

@@ -226,16 +226,16 @@ class TestDispatcher:
     def test_a_host_that_turned_out_slow_is_helped(self):
         """The same iteration, first expected to be cheap, then known to be dear."""
 
-        class Dealer(dispatcher_module.FreeDealer):
+        class Dealer(dispatcher_module.DynamicScheduler):
             def __init__(self):
                 super().__init__(2, lambda *_: False)
                 self.seconds, self._pieces = [1.0, 1.0], 10
 
-        class Team:
+        class DeviceGroup:
             dealer, host_streams = Dealer(), 1
             devices = tuple(type("D", (), {"spec": each})() for each in (Device(threads=1), PULLER))
 
-        found = dispatcher_module.Dispatcher(Team(), "time")
+        found = dispatcher_module.Dispatcher(DeviceGroup(), "time")
         assert found.ratio() == pytest.approx(1.0)
         assert found.host_alone("notify-pull", 0.3, 0.1, 1.0)
         found.took("notify-pull", 0.3, 9.0)  # to pull all would take 10
@@ -243,7 +243,7 @@ class TestDispatcher:
         assert found.host_alone("push", 0.3, 0.1, 1.0)
         found.took("notify-pull", 1e-6, 1.0)  # too little to learn from
         assert found.host_alone("notify-pull", 0.01, 0.1, 1.0)
-        by_alpha = dispatcher_module.Dispatcher(Team(), "alpha")
+        by_alpha = dispatcher_module.Dispatcher(DeviceGroup(), "alpha")
         assert by_alpha.host_alone("notify-pull", 0.9, 0.4, 1.0)
         assert not by_alpha.host_alone("pull", 1.0, 0.6, 1.0)
 

@@ -16,7 +16,7 @@ import pytest
 
 from penstock.distributed import visitor_queue
 from penstock.distributed.crew import ProcessCrew, ThreadCrew
-from penstock.distributed.inquest import Verdict, find_cause
+from penstock.distributed.failure_cause import FailureCause, find_cause
 from penstock.distributed.runner import VisitorRunner
 from penstock.distributed.transport import ThreadTransport
 from penstock.distributed.visitors import Kind, message, pack, read_head
@@ -151,7 +151,7 @@ def test_who_is_to_blame_is_found(endpoints):
     two.send(3, message(Kind.DONE, 1, 0, *pack({})))
     two.send(3, blame(2, "out of paper"))
     two.close()
-    assert find_cause(runner, 0, {0: Verdict(1)}) == Verdict(2, "out of paper")
+    assert find_cause(runner, 0, {0: FailureCause(1)}) == FailureCause(2, "out of paper")
 
 
 def test_who_ended_without_a_word_is_found(endpoints):
@@ -159,7 +159,7 @@ def test_who_ended_without_a_word_is_found(endpoints):
     two.close()
     zero.send(3, blame(2))
     zero.close()
-    assert find_cause(runner, 0, {}) == Verdict(2)
+    assert find_cause(runner, 0, {}) == FailureCause(2)
 
 
 def test_two_that_blame_each_other(endpoints):
@@ -221,7 +221,7 @@ def alive(pid):
 SCRIPT = """
 import numpy as np
 from penstock.distributed.crew import ProcessCrew
-from penstock.distributed.inquest import Verdict, find_cause
+from penstock.distributed.failure_cause import FailureCause, find_cause
 from penstock.distributed.runner import VisitorRunner
 
 crew = ProcessCrew(2)

@@ -12,13 +12,13 @@ import time
 import pytest
 
 import penstock as ps
-from penstock.dynamic.turns import InLogOrder
+from penstock.dynamic.turns import CommitQueue
 from penstock.errors import PenstockError
 from penstock.process import defer_sigint
 
 
 def test_work_is_done_in_the_order_of_the_numbers():
-    turns, done, numbers = InLogOrder(), [], iter(range(100))
+    turns, done, numbers = CommitQueue(), [], iter(range(100))
     lock = threading.Lock()
 
     def log(wait):
@@ -46,7 +46,7 @@ def test_work_is_done_in_the_order_of_the_numbers():
 
 
 def test_one_that_cannot_log_holds_nobody_up():
-    turns = InLogOrder()
+    turns = CommitQueue()
 
     def fail():
         raise PenstockError("full")
@@ -57,7 +57,7 @@ def test_one_that_cannot_log_holds_nobody_up():
 
 
 def test_alone_waits_for_those_under_way_and_holds_back_others():
-    turns, seen = InLogOrder(), []
+    turns, seen = CommitQueue(), []
     inside, leave = threading.Event(), threading.Event()
 
     def slow():

@@ -16,6 +16,7 @@ from penstock.dynamic.merge import MergedSide
 from penstock.dynamic.view import LiveView, Version, order_ids
 from penstock.dynamic.view_lists import Side
 from penstock.ingest import options as build_options
+from penstock.store.kept import Kept
 from penstock.store.layout import Column
 
 WEIGHT = Column("weight", np.dtype("float64"))
@@ -27,7 +28,7 @@ class Ids:
     def __init__(self, by_vid: Any) -> None:
         self.by_vid = np.asarray(by_vid)
         self.kind = "string" if self.by_vid.dtype == object else "int"
-        self.kept: dict[Any, Any] = {}
+        self.kept = Kept()
         self._order: Any = None
 
     def in_order(self) -> Any:

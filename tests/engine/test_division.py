@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.device.spec import Device, parse_device, parse_devices
-from penstock.engine.dealing import FreeDealer, StaticDealer
+from penstock.engine.dealing import DynamicScheduler, StaticScheduler
+from penstock.engine.device_group import owners_of
 from penstock.engine.device_push import vertex_ranges
 from penstock.engine.division import all_pull, alpha, divide, takes_another
 from penstock.engine.options import RunOptions
-from penstock.engine.team import owners_of
 from penstock.errors import BudgetError, OptionError
 
 TIMES = st.floats(1e-6, 1e3)
@@ -115,13 +115,13 @@ def max_of_used(free, seconds):
 
 class TestDealers:
     def test_p_deals_by_the_pages_number(self):
-        dealer = StaticDealer([0, 1, 1], lambda *_: False, to_all=False)
+        dealer = StaticScheduler([0, 1, 1], lambda *_: False, to_all=False)
         take = dealer.deal([4, 7, 2, 1])
         assert [take(0), take(0), take(0)] == [0, 2, None]
         assert [take(1), take(2), take(2)] == [1, 3, None]
 
     def test_s_deals_every_page_to_all(self):
-        dealer = StaticDealer([0, 1], lambda *_: False, to_all=True)
+        dealer = StaticScheduler([0, 1], lambda *_: False, to_all=True)
         assert dealer.copies == 2
         take = dealer.deal([3, 3, 9, 9])
         assert [take(0), take(0), take(0)] == [0, 2, None]
@@ -130,7 +130,7 @@ class TestDealers:
     def test_a_free_dealer_learns_how_long_pages_take(self, monkeypatch):
         now = [0.0]
         monkeypatch.setattr("penstock.engine.dealing.clock", lambda: now[0])
-        dealer = FreeDealer(2, lambda *_: False)
+        dealer = DynamicScheduler(2, lambda *_: False)
         take = dealer.deal(range(10))
         assert [take(0), take(1)] == [0, 1]
         for _ in range(6):
@@ -143,7 +143,7 @@ class TestDealers:
         assert dealer.pull_seconds(range(2)) == pytest.approx(10 / (1 + 1 / 6.5))
 
     def test_only_those_who_take_part_count(self):
-        dealer = FreeDealer(2, lambda *_: False)
+        dealer = DynamicScheduler(2, lambda *_: False)
         dealer.seconds = [5.0, 1.0]
         dealer.streams = range(1)
         take = dealer.deal([0, 1])
@@ -153,7 +153,7 @@ class TestDealers:
         """One that has declined is not there to wait for."""
         now = [0.0]
         monkeypatch.setattr("penstock.engine.dealing.clock", lambda: now[0])
-        dealer = FreeDealer(2, lambda *_: False)
+        dealer = DynamicScheduler(2, lambda *_: False)
         dealer.seconds = [1.0, 3.0]
         take = dealer.deal(range(3))
         assert take(0) == 0

@@ -14,6 +14,7 @@ from penstock.engine.needs import Needs
 from penstock.engine.plan import SPARE_BYTES
 from penstock.engine.planning import open_engine
 from penstock.engine.sizes import list_bytes
+from penstock.engine.topology import LISTS
 from penstock.errors import BudgetError, CorruptionError, FormatError
 from penstock.jit import kernel
 from penstock.store.graph import Graph
@@ -94,10 +95,10 @@ def test_each_covers_all_vertices_in_order(
     monkeypatch.setattr("penstock.engine.engine.EACH_VERTICES", 1000)
     with open_engine(graph, options(threads=threads), Needs(("out",), 1.0)) as engine:
         values = np.arange(engine.num_vertices)
-        sums = engine.each(add_up, values)
+        sums = engine.map_ranges(add_up, values)
         assert sums == [values[a : a + 1000].sum() for a in range(0, engine.num_vertices, 1000)]
-        assert engine.each(add_up, values, length=5) == [10]
-        assert engine.each(add_up, values, length=0) == []
+        assert engine.map_ranges(add_up, values, length=5) == [10]
+        assert engine.map_ranges(add_up, values, length=0) == []
 
 
 def test_rows_of_the_table_say_what_a_step_did(graph: Graph) -> None:
@@ -130,7 +131,8 @@ def test_lists_that_are_not_stored(tmp_path: Any) -> None:
 
 
 def held(engine: Engine) -> int:
-    return sum(sum(a.nbytes for a in (b.offsets, b.neighbours)) for b in engine.graph.kept.values())
+    blocks = [block for (slot, _), block in engine.graph.kept.items() if slot == LISTS]
+    return sum(block.offsets.nbytes + block.neighbours.nbytes for block in blocks)
 
 
 def test_loaded_lists_stay_with_the_graph_while_they_fit_beside_those_of_the_next_run(
@@ -147,13 +149,13 @@ def test_loaded_lists_stay_with_the_graph_while_they_fit_beside_those_of_the_nex
     assert first.load_seconds > 0
     assert look("out").load_seconds == 0
     look("in")
-    assert len(graph.kept) == 2  # there is room
+    assert len(graph.kept.keys(LISTS)) == 2  # there is room
     just_enough = first.plan.memory_bytes + 20_000
     again = look("in", memory=just_enough)
-    assert list(graph.kept) == [("in", ())]
+    assert graph.kept.keys(LISTS) == {("in", ())}
     assert again.load_seconds == 0
     look("out", memory=just_enough, load=False)
-    assert held(again) + again.plan.memory_bytes <= just_enough or not graph.kept
+    assert held(again) + again.plan.memory_bytes <= just_enough or not graph.kept.keys(LISTS)
 
 
 def test_a_state_that_was_not_planned_is_refused(graph: Graph) -> None:
@@ -182,7 +184,7 @@ def test_nothing_is_left_behind(graph: Graph) -> None:
         ) as engine:
             engine.scan(count_edges, np.zeros(graph.num_vertices, np.int64))
             engine.lists("in")
-            engine.each(fail)
+            engine.map_ranges(fail)
 
     before = resources()
     for how in WAYS:

@@ -14,6 +14,7 @@ import penstock as ps
 from penstock.arrays import LARGE_PAGE, fresh
 from penstock.engine import gather, result_columns
 from penstock.engine.result import Result
+from penstock.engine.result_columns import RANKS
 from penstock.types import NO_VERTEX
 
 DTYPES = [
@@ -21,7 +22,6 @@ DTYPES = [
     *(">i4", ">f8", "M8[s]", "S3", "S4", "object"),
 ]
 WAYS = ["numpy", "kernels", "threads"]
-KEPT = ("ranks of ids", ())
 
 
 @pytest.fixture(params=WAYS)
@@ -224,7 +224,7 @@ def test_result(way: str, kind: str, *, ordered: bool, place: str, tmp_path: Pat
             graph, "x", values.copy(), vid_columns={"parents": parents.copy()},
             threads=threads_of(way), keep=keep,
         )  # fmt: skip
-        assert (KEPT in graph.kept) == (keep and ordered)
+        assert (graph.kept.get(RANKS) is not None) == (keep and ordered)
         assert result.to_arrow()["parents"].to_pylist() == wanted
         assert same(result.values, values[order])
         assert result.parents.tolist() == wanted
@@ -275,18 +275,18 @@ def test_the_order_is_kept_where_there_is_memory(tmp_path: Path) -> None:
     graph = ps.generate("rmat", tmp_path / "g", scale=12, edge_factor=8)
     source = int(graph.ids_by_vid()[0])
     streamed = ps.bfs(graph, source, load=False, memory="64MB")
-    assert not graph.kept
+    assert graph.kept.get(RANKS) is None
     resident = ps.bfs(graph, source, load=True, threads=2)
-    kept = graph.kept[KEPT]
+    kept = graph.kept.get(RANKS)
     assert np.array_equal(kept, np.argsort(graph.vid_of_rank))
     again = ps.bfs(graph, source, load=True, threads=1)
-    assert graph.kept[KEPT] is kept
+    assert graph.kept.get(RANKS) is kept
     for result in (resident, again):
         assert same(result.values, streamed.values)
         assert same(result.parents, streamed.parents)
     graph.kept.clear()
     ps.pagerank(graph, max_iter=2, tol=0, load=True)
-    assert KEPT not in graph.kept  # it mentions no vertices
+    assert graph.kept.get(RANKS) is None  # it mentions no vertices
 
 
 def test_memory_of_a_column() -> None:

@@ -28,6 +28,7 @@ from hypothesis import strategies as st
 from penstock.engine import ranges, sizes
 from penstock.engine import sweeps as sweeps_module
 from penstock.engine.scratch import ScratchColumn, StoredArray
+from penstock.engine.topology import CUT_LISTS
 from penstock.errors import AccessError, CorruptionError, DiskSpaceError
 from penstock.store.graph import Graph
 from penstock.stream.block import Block
@@ -114,7 +115,7 @@ def test_cut_for_the_cache_is_the_same(
     memory = sums.engine.plan.memory_bytes - 1
     uncut = run(graph, rank_program(), max_iter=1, how={"memory": memory})
     assert (uncut.engine.plan.resident, uncut.engine.plan.cut) == (True, False)
-    others = [blocks for key, blocks in graph.kept.items() if key[0].startswith("cut")]
+    others = [blocks for (slot, _), blocks in graph.kept.items() if slot == CUT_LISTS]
     held = sum(b.neighbours.nbytes + b.offsets.nbytes for blocks in others for b in blocks)
     assert held <= memory - uncut.engine.plan.memory_bytes
 

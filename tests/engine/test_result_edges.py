@@ -89,7 +89,9 @@ def test_rows_for_some_vertices(*, strings: bool) -> None:
     with task.open():
         chosen = np.array([0, 2, 1], np.uint32)
         values = np.array([10.0, 30.0, 20.0])
-        found = task.some("x", chosen, values, more={"n": 3}, columns={"twice": values * 2})
+        found = task.partial_result(
+            "x", chosen, values, more={"n": 3}, columns={"twice": values * 2}
+        )
     expected = dict(zip(names[chosen].tolist(), values.tolist(), strict=True))
     assert found.ids.tolist() == sorted(expected)
     assert found.values.tolist() == [expected[name] for name in sorted(expected)]

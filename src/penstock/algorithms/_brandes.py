@@ -94,7 +94,7 @@ class Sweeps:
                 self.paths[rounds[k]] = 1
                 continue
             self._sum(rounds, k, self.paths, "in")
-            engine.each(_commit, rounds[k], self._sums, self.paths, length=len(rounds[k]))
+            engine.map_ranges(_commit, rounds[k], self._sums, self.paths, length=len(rounds[k]))
         for k in range(len(rounds) - 1, 0, -1):
             if k == len(rounds) - 1:
                 self._sums[rounds[k]] = 0
@@ -102,7 +102,7 @@ class Sweeps:
                 self._sum(rounds, k, self.share, "out")
             each(rounds[k], self._sums)
             args = (rounds[k], self._sums, self.paths, self.share)
-            engine.each(_share, *args, length=len(rounds[k]))
+            engine.map_ranges(_share, *args, length=len(rounds[k]))
         return rounds
 
     def _search(self, source: int) -> Rounds:
@@ -110,7 +110,7 @@ class Sweeps:
             return _tight_rounds(self.engine, source)
         levels, _ = search_levels(self.engine, source, can_pull=self._can_pull)
         deepest = int(levels.max(initial=0))
-        counts = sum(self.engine.each(_count_levels, levels, deepest + 1))
+        counts = sum(self.engine.map_ranges(_count_levels, levels, deepest + 1))
         starts: I64 = np.zeros(deepest + 2, np.int64)
         np.cumsum(counts, out=starts[1:])
         vertices: U32 = np.empty(starts[-1], VID)

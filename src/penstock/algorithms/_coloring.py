@@ -30,7 +30,7 @@ from penstock.engine.counts import Counts
 from penstock.engine.engine import Engine
 from penstock.engine.needs import Room
 from penstock.engine.recovery import Recovery
-from penstock.jit import atomic_add, compare_and_swap, inlined, kernel
+from penstock.jit import atomic_add, compare_and_swap, helper, kernel
 from penstock.stream.lists import Piece
 from penstock.stream.resident import ResidentLists
 from penstock.types import I64, U32, VID
@@ -269,7 +269,7 @@ def _fit(degrees, bits, meeting, sides, words):  # type: ignore[no-untyped-def]
     return len(degrees)
 
 
-@inlined
+@helper
 def _set_bit(known, at, bit):  # type: ignore[no-untyped-def]
     """Set a bit beside other threads, which may be at other parts of the same list."""
     mask = np.uint32(1) << np.uint32(bit)

@@ -30,7 +30,7 @@ from penstock.algorithms._whole_lists import WholeLists
 from penstock.engine.checkpoint_file import within
 from penstock.engine.engine import Engine
 from penstock.engine.recovery import Recovery
-from penstock.jit import atomic_add, compare_and_swap, inlined, kernel
+from penstock.jit import atomic_add, compare_and_swap, helper, kernel
 from penstock.store.mapped import iter_parts
 from penstock.stream.resident import ResidentLists
 from penstock.types import I64, U8, U32, VID
@@ -126,7 +126,7 @@ def _lower_all(engine: Engine, cores: I32, recovery: Recovery) -> None:
         step, position = saved[0], saved[1].whole("position", 0, groups)
     while True:
         flags: U8 = np.zeros(groups, np.uint8)
-        engine.each(_mark_groups, whole_lists.cuts, cores, support, flags)
+        engine.map_ranges(_mark_groups, whole_lists.cuts, cores, support, flags)
         waiting = np.flatnonzero(flags)[::-1]
         if len(waiting) == 0:
             return
@@ -188,7 +188,7 @@ def _begin(cores, left):  # type: ignore[no-untyped-def]
     return count
 
 
-@inlined
+@helper
 def _next_level(cores, left, queue, state):  # type: ignore[no-untyped-def]
     """Those of the smallest degree are queued, the others stay; whether there were any."""
     level, count = np.int32(0x7FFFFFFF), np.uint64(state[LEFT])
@@ -288,7 +288,7 @@ def _mark_groups(begin, end, cuts, cores, support, flags):  # type: ignore[no-un
             group += 1
 
 
-@inlined
+@helper
 def _supported(neighbours, begin, end, v, cores, places):  # type: ignore[no-untyped-def]
     """The largest k, at most v's estimate, such that k neighbours have estimates of at least k."""
     low, high = np.int64(0), np.int64(cores[v])

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import OptionError
-from penstock.jit import compare_and_swap, inlined, kernel, prefetch
+from penstock.jit import compare_and_swap, helper, kernel, prefetch
 from penstock.types import U8, U64
 
 F64 = NDArray[np.float64]
@@ -83,7 +83,7 @@ def add(vertices, places, heights, registers, m):  # type: ignore[no-untyped-def
         registers[np.uint64(vertices[k]) * np.uint64(m) + places[k]] = heights[k]
 
 
-@inlined
+@helper
 def _larger(a, b):  # type: ignore[no-untyped-def]
     """The larger of each two registers in two words of eight."""
     kept = ((a | _TOPS) - b) & _TOPS  # the top bit is left where a is not below b
@@ -91,7 +91,7 @@ def _larger(a, b):  # type: ignore[no-untyped-def]
     return b ^ ((a ^ b) & kept)
 
 
-@inlined
+@helper
 def _estimate(registers, at, m, factor):  # type: ignore[no-untyped-def]
     total, zeros = 0.0, 0
     for j in range(at, at + m):
@@ -103,7 +103,7 @@ def _estimate(registers, at, m, factor):  # type: ignore[no-untyped-def]
     return found
 
 
-@inlined
+@helper
 def _unite(block, vertices, begin, end, old, new, changed, changing, m):  # type: ignore[no-untyped-def]
     """Each vertex, of a range or of some, unites its counter with those of its neighbours that
     have changed. Vertices whose counters change are marked.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.jit import inlined, kernel
+from penstock.jit import helper, kernel
 from penstock.types import NO_VERTEX
 
 #: So few edges are sorted by insertion.
@@ -132,7 +132,7 @@ def crossing(lists, v, edge, end, labels, sieve, once, in_order, inward, out):  
     return np.int64(count), np.int64(v), np.int64(0)
 
 
-@inlined
+@helper
 def _find(trees, v):  # type: ignore[no-untyped-def]
     while trees[v] != v:
         trees[v] = trees[trees[v]]
@@ -140,7 +140,7 @@ def _find(trees, v):  # type: ignore[no-untyped-def]
     return v
 
 
-@inlined
+@helper
 def _before(u, v, weight, other_u, other_v, other_weight):  # type: ignore[no-untyped-def]
     """Whether an edge comes before another."""
     if weight != other_weight:
@@ -154,14 +154,14 @@ def _before(u, v, weight, other_u, other_v, other_weight):  # type: ignore[no-un
     return u < other_u
 
 
-@inlined
+@helper
 def _swap(src, dst, weights, i, j):  # type: ignore[no-untyped-def]
     src[i], src[j] = src[j], src[i]
     dst[i], dst[j] = dst[j], dst[i]
     weights[i], weights[j] = weights[j], weights[i]
 
 
-@inlined
+@helper
 def _insertion_sort(src, dst, weights, begin, end):  # type: ignore[no-untyped-def]
     for i in range(begin + 1, end):
         u, v, weight = src[i], dst[i], weights[i]
@@ -172,7 +172,7 @@ def _insertion_sort(src, dst, weights, begin, end):  # type: ignore[no-untyped-d
         src[j], dst[j], weights[j] = u, v, weight
 
 
-@inlined
+@helper
 def _part(src, dst, weights, begin, end, seed):  # type: ignore[no-untyped-def]
     """Swap edges until those before the place that is given come no later than those behind it."""
     middle = begin + seed % (end - begin)
@@ -190,7 +190,7 @@ def _part(src, dst, weights, begin, end, seed):  # type: ignore[no-untyped-def]
     return i if i < end else j + 1
 
 
-@inlined
+@helper
 def _without_inner(src, dst, weights, begin, end, trees):  # type: ignore[no-untyped-def]
     """Move edges between different trees to the front; where they end."""
     kept = begin

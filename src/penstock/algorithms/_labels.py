@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.jit import inlined, kernel
+from penstock.jit import helper, kernel
 
 #: Neighbours whose labels are counted in a short list; beyond, in a hash table.
 FEW = 16
@@ -61,7 +61,7 @@ def fill(degrees, begin, starts, room, state):  # type: ignore[no-untyped-def]
     return np.array(cuts[1:])
 
 
-@inlined
+@helper
 def _slots(labels):  # type: ignore[no-untyped-def]
     """Slots of a hash table for so many labels: a power of two, a quarter of which stays empty."""
     slots = np.uint64(SLOTS)
@@ -70,7 +70,7 @@ def _slots(labels):  # type: ignore[no-untyped-def]
     return slots
 
 
-@inlined
+@helper
 def _longest(offsets, others, begin, end):  # type: ignore[no-untyped-def]
     """How many edges the vertex that has most has, in both lists together."""
     longest = np.uint64(0)

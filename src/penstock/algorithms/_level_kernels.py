@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.jit import atomic_add, atomic_min, inlined, kernel, prefetch
+from penstock.jit import atomic_add, atomic_min, helper, kernel, prefetch
 from penstock.stream.block import BY_PLACE
 from penstock.types import NO_VERTEX
 
@@ -27,7 +27,7 @@ HELD = 1 << 12
 EDGES_AHEAD = 16
 
 
-@inlined
+@helper
 def _offer(  # type: ignore[no-untyped-def]
     first, offsets, ends, neighbours, vertices, begin, end, found, at, shared, tail, visited,
     parents, levels, above, alone,
@@ -80,7 +80,7 @@ def _offer(  # type: ignore[no-untyped-def]
     return at, looked, children, peers
 
 
-@inlined
+@helper
 def _hand_on(found, count, shared, tail):  # type: ignore[no-untyped-def]
     """Append what a thread found to what all have found."""
     place = np.uint64(atomic_add(tail, 0, np.int64(count)))

@@ -34,7 +34,7 @@ def begin_at(search: Search, sources: U32) -> None:
 def restore(search: Search, level: int) -> None:
     """After a resume: everything else from the levels."""
     extents = (search.degrees[:0],) * 4 if search.streamed else search.extents()
-    rows = search.engine.each(
+    rows = search.engine.map_ranges(
         bits.recount, search.levels, np.int32(level), search.visited, search.frontier_bits,
         *extents, search.degrees,
     )  # fmt: skip
@@ -84,16 +84,16 @@ def look_up_lists(search: Search, vertices: U32, known: int, histogram: I64) -> 
 
 
 def push_lists(
-    search: Search, block: Block, tail: I64, begin: int, end: int, *, alone: bool = False
+    search: Search, block: Block, tail: I64, begin: int, end: int, *, single: bool = False
 ) -> list[int]:
     """The vertices of a part of the queue offer themselves along lists in memory; those found are
     added to it at its ``tail``. Returns edges as :func:`facts_of_push` takes them.
     """
     seen = search.levels if search.breakdown else search.levels[:0]
     parts = kernels.parts_of_long_lists(block.offsets, block.ends, search.queue, begin, end)
-    rows = search.engine.together(
+    rows = search.engine.run_per_thread(
         kernels.push, tail, block.offsets, block.ends, block.neighbours, search.queue, begin, end,
-        parts, search.visited, search.parents, seen, np.int32(search.level), alone=alone,
+        parts, search.visited, search.parents, seen, np.int32(search.level), single=single,
     )  # fmt: skip
     looked, children, peers = (sum(column) for column in zip(*rows, strict=True))
     search.engine.count_edges(looked)
@@ -102,18 +102,18 @@ def push_lists(
 
 def pull_lists(
     search: Search, words: int, block: Block, out: tuple[Array, ...], histogram: I64, *,
-    alone: bool,
+    single: bool,
 ) -> tuple[int, int, int]:  # fmt: skip
     """The unvisited vertices of the first words look through lists in memory for a visited
     neighbour; ``out`` are the extents of the out-lists, if they are others. Returns what
     :func:`bits.pull` does.
     """
     search.next_bits[words:] = 0
-    rows = search.engine.together(
+    rows = search.engine.run_per_thread(
         bits.pull, words, None if block.is_packed else 1, block.offsets, block.ends,
         block.neighbours, *out, search.visited, search.next_bits, search.parents, search.levels,
         np.int32(search.level + 1), search.first_will_do, histogram,
-        alone=alone or search.breakdown,
+        single=single or search.breakdown,
     )  # fmt: skip
     count, edges, looked = (int(sum(column)) for column in zip(*rows, strict=True))
     search.engine.count_edges(looked)
@@ -179,10 +179,10 @@ def push(search: Search) -> dict[str, Any]:
 def settle(search: Search, begin: int, level: int) -> None:
     """The vertices of the queue from ``begin`` on are the frontier now."""
     end = search.queued
-    rows = search.engine.together(
+    rows = search.engine.run_per_thread(
         kernels.settle, search.queue, begin, end, search.visited, search.levels,
         np.int32(level), *search.extents(),
-        alone=end - begin <= kernels.HELD,
+        single=end - begin <= kernels.HELD,
     )  # fmt: skip
     search.move(end - begin, sum(rows), search.queue[begin:end], level - search.level)
 
@@ -199,7 +199,7 @@ def pull(search: Search) -> dict[str, Any]:
     words = -(-last // 64)
     histogram = new_histogram(search)
     small = bottom_up_cost(search.known()) < _direction.SMALL_EDGES
-    count, edges, _ = pull_lists(search, words, here, other, histogram, alone=small)
+    count, edges, _ = pull_lists(search, words, here, other, histogram, single=small)
     move_to_next_bits(search, count, edges)
     return facts_of_pull(search, histogram)
 
@@ -242,7 +242,7 @@ def pull_streamed(search: Search) -> dict[str, Any]:
 
 def _settle_listed(search: Search, found: U32, levels: int) -> None:
     """Vertices found are the frontier now, ``levels`` further than the last."""
-    edges = search.engine.each(
+    edges = search.engine.map_ranges(
         bits.settle_listed, found, search.visited, search.next_bits, search.levels,
         np.int32(search.level + levels), search.degrees, length=len(found),
     )  # fmt: skip
@@ -251,7 +251,7 @@ def _settle_listed(search: Search, found: U32, levels: int) -> None:
 
 def _settle_bits(search: Search) -> None:
     """Vertices in ``next_bits`` are the frontier now."""
-    rows = search.engine.each(
+    rows = search.engine.map_ranges(
         bits.settle_bits, search.next_bits, search.visited, search.levels,
         np.int32(search.level + 1), search.degrees,
     )  # fmt: skip

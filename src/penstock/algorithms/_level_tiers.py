@@ -33,7 +33,7 @@ from penstock.algorithms._level_steps import (
     push_lists,
     settle,
 )
-from penstock.jit import count_ones, inlined, kernel
+from penstock.jit import count_ones, helper, kernel
 from penstock.types import I64, U32
 
 #: Vertices that are asked.
@@ -70,7 +70,7 @@ def push(search: Search) -> dict[str, Any]:
         middle = stop
     tail: I64 = np.array([end], np.int64)
     looked, children, peers = push_lists(
-        search, tier.heads, tail, middle, stop, alone=stop - middle <= kernels.HELD
+        search, tier.heads, tail, middle, stop, single=stop - middle <= kernels.HELD
     )
     search.queued = int(tail[0])
     facts = {"lists_read": middle - begin, "edges_in_memory": looked}
@@ -103,7 +103,7 @@ def pull(search: Search) -> dict[str, Any]:
     histogram = new_histogram(search)
     count, edges, looked = pull_lists(
         search, -(-tier.lists_end // 64), tier.heads,
-        (out.heads.offsets, out.heads.ends, out.rest, out.rest[1:]), histogram, alone=False,
+        (out.heads.offsets, out.heads.ends, out.rest, out.rest[1:]), histogram, single=False,
     )  # fmt: skip
     cold = engine.select(
         _unresolved, search.visited, search.next_bits, tier.rest, length=len(tier.rest) - 1
@@ -131,7 +131,7 @@ def _pull_cold(search: Search, cold: U32, head: int, histogram: I64) -> tuple[in
     return int(more), int(further)
 
 
-@inlined
+@helper
 def _edges(offsets, v):  # type: ignore[no-untyped-def]
     """Edges of a vertex by offsets that may end before it."""
     one = np.uint64(1)

@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.engine.engine import Engine, Kernel
-from penstock.jit import compare_and_swap, count_ones, inlined, kernel
+from penstock.jit import compare_and_swap, count_ones, helper, kernel
 from penstock.store.mapped import iter_parts
 from penstock.stream.lists import Piece
 from penstock.types import U32, U64, Array, Direction
@@ -98,7 +98,9 @@ class Searches:
 
     def _begin(self, sources: U32) -> None:
         n = self.engine.num_vertices
-        self.engine.each(_forget, self.seen, self.frontier, self.coming, length=len(self.seen))
+        self.engine.map_ranges(
+            _forget, self.seen, self.frontier, self.coming, length=len(self.seen)
+        )
         place = np.arange(len(sources), dtype=np.uint64)
         bits = np.uint64(1) << (place % np.uint64(BITS))
         where = place // np.uint64(BITS) * np.uint64(n) + sources.astype(np.uint64)
@@ -136,7 +138,7 @@ class Searches:
         lists.visit(vertices, work)
 
     def _settle(self, sums: Array, counts: Array) -> None:
-        rows = self.engine.each(
+        rows = self.engine.map_ranges(
             _settle_range, self.seen, self.frontier, self.coming, self.alive, self.out_degrees,
             self.in_degrees, sums, counts, np.int64(self.level),
         )  # fmt: skip
@@ -148,7 +150,7 @@ class Searches:
         self.frontier, self.coming = self.coming, self.frontier
 
 
-@inlined
+@helper
 def _join(array, at, bits):  # type: ignore[no-untyped-def]
     """``array[at] |= bits``, atomically."""
     before = array[at]
@@ -193,7 +195,7 @@ def _missing(begin, end, chosen, seen, alive):  # type: ignore[no-untyped-def]
     return _choose(some, first, chosen)
 
 
-@inlined
+@helper
 def _choose(some, first, chosen):  # type: ignore[no-untyped-def]
     count = np.uint64(0)
     for i in range(np.uint64(len(some))):

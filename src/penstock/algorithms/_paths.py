@@ -16,7 +16,7 @@ from penstock.algorithms._vids import by_vid, vids_by_vid
 from penstock.algorithms._weights import weighed_edges
 from penstock.engine.needs import Needs
 from penstock.engine.vertices import vids_of
-from penstock.errors import VerificationError
+from penstock.errors import InputError, VerificationError
 from penstock.jit import atomic_min, kernel
 from penstock.types import NO_VERTEX, U32, VID, Array
 
@@ -84,6 +84,21 @@ def _find_as_near(
             return
         found = engine.traverse(found, _offer_from_as_near, distances, parents, offers)
     raise VerificationError(f"sssp: {left:,} vertices have a distance but no path")
+
+
+def refuse_bad_weights(graph: Graph) -> None:
+    """Raise for the first weight that is negative or NaN, if there is one."""
+    name = graph.catalog.weight
+    assert name is not None
+    for src, dst, columns in graph.iter_edges():
+        bad = np.flatnonzero(~(columns[name] >= 0))
+        if len(bad):
+            ids = graph.ids_by_vid()
+            src_id, dst_id = ids[src[bad[0]]], ids[dst[bad[0]]]
+            raise InputError(
+                f"sssp: edge {src_id} - {dst_id} has {name} {columns[name][bad[0]]}; shortest "
+                "paths need weights of 0 or more: rebuild the graph with others"
+            )
 
 
 def verify(graph: Graph, result: Result) -> None:
@@ -255,9 +270,9 @@ def _offer_from_as_near(block, vertices, found, distances, parents, offers):  # 
         edge, end = np.uint64(offsets[u - first]), np.uint64(ends[u - first])
         while edge < end:
             v = np.uint64(neighbours[edge])
-            open_still = parents[v] == NO_VERTEX and distances[u] == distances[v]
+            open_snapshot = parents[v] == NO_VERTEX and distances[u] == distances[v]
             tight = distances[u] + weights[edge] == distances[v]
-            if open_still and tight and atomic_min(offers, v, np.uint32(u)) == NO_VERTEX:
+            if open_snapshot and tight and atomic_min(offers, v, np.uint32(u)) == NO_VERTEX:
                 found[count] = v
                 count += one
             edge += one

@@ -84,20 +84,20 @@ def cluster(
     engine.options.progress.start("passes", None, "passes")
     if enough:
         each_edge("count similar", kernels.count_similar, num_neighbours, limits, enough, numbers)
-    cores = sum(engine.each(kernels.name_cores, numbers, enough, roles, labels))
+    cores = sum(engine.map_ranges(kernels.name_cores, numbers, enough, roles, labels))
     clusters = borders = hubs = 0
     if cores:
         each_edge("join cores", kernels.join_cores, num_neighbours, limits, roles, labels)
-        engine.each(kernels.compress, labels)
+        engine.map_ranges(kernels.compress, labels)
         clusters = _name(engine, labels, numbers)
     # What is similar to one other vertex has two in its neighbourhood: it is a core if two do.
     if 0 < cores < engine.num_vertices and enough > 1:
         each_edge("reach borders", kernels.reach_borders, num_neighbours, limits, roles, labels)
-        borders = sum(engine.each(kernels.name_borders, labels, roles))
+        borders = sum(engine.map_ranges(kernels.name_borders, labels, roles))
     if clusters > 1 and cores + borders < engine.num_vertices:
         numbers[:] = NO_VERTEX
         each_edge("find hubs", kernels.find_hubs, labels, roles, numbers)
-        hubs = sum(engine.each(kernels.count_role, roles, HUB))
+        hubs = sum(engine.map_ranges(kernels.count_role, roles, HUB))
     engine.free("numbers")
     return Clustering(labels, roles, clusters, cores, borders, hubs)
 
@@ -105,7 +105,7 @@ def cluster(
 def _over(engine: Engine, window: Window, kernel: Callable[..., Any], *args: Any) -> None:
     """Call a kernel for all edges of a window."""
     engine.count_edges(window.num_entries)
-    engine.each(
+    engine.map_ranges(
         kernel, np.uint64(window.first), window.offsets, window.neighbours, window.values, *args,
         length=window.last - window.first,
     )  # fmt: skip
@@ -115,10 +115,10 @@ def _name(engine: Engine, labels: U32, least: U32) -> int:
     """Labels that are roots become the smallest rank of a core in the tree; how many trees."""
     order = engine.graph.vid_of_rank
     if order is None:  # vertices are numbered by their ids, and roots are the smallest of a tree
-        return sum(engine.each(kernels.count_roots, labels))
+        return sum(engine.map_ranges(kernels.count_roots, labels))
     least[:] = NO_VERTEX
     clusters = 0
     for rank, vertices in iter_parts(order):
         clusters += int(kernels.rank_roots(vertices, rank, labels, least))
-    engine.each(kernels.name_clusters, least, labels)
+    engine.map_ranges(kernels.name_clusters, least, labels)
     return clusters

@@ -18,12 +18,17 @@ from penstock.engine.edge_columns import EdgeColumns, Home, NewColumns
 from penstock.engine.engine import Engine
 from penstock.engine.needs import Needs
 from penstock.engine.windows import ROOM, PageLists, Window, lists_bytes, strip_bytes
+from penstock.store.kept import Slot
 from penstock.types import U32
 
 #: What is counted: the common neighbours of edges, and the neighbours of each vertex.
 WANTED = Wanted(OF_EDGES, degrees=True, other_bytes=VERTEX_BYTES)
 #: Edges whose numbers are kept at a time, if they are not all in memory.
 PART = 1 << 20
+
+
+#: One window with all edges, and the neighbours of each vertex; by the folder they are kept in.
+COMMON_NEIGHBOURS: Slot[tuple[Window, U32]] = Slot("edges with common neighbours")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +57,13 @@ def open_edges(engine: Engine, home: Home | None) -> Edges:
     room = engine.plan.room
     if home is None:
         return _count(engine, None)
-    held, key = engine.graph.kept, ("edges with common neighbours", (str(home.folder),))
+    held = engine.graph.kept
     fits = room >= lists_bytes(engine.counts, WANTED.entry_bytes)
     stays = engine.is_resident() and fits
-    there = held.get(key) if stays else None
+    there = held.get(COMMON_NEIGHBOURS, home.folder) if stays else None
     if there is not None:
         engine.budget.take(room, ROOM)
-        *arrays, num_neighbours = there
-        only = Window(0, engine.num_vertices, *arrays)
+        only, num_neighbours = there
         return Edges(lambda: iter([only]), num_neighbours, True)
     try:
         kept = home.find()
@@ -70,8 +74,7 @@ def open_edges(engine: Engine, home: Home | None) -> Edges:
         return _count(engine, None)
     edges = _count(engine, home) if kept is None else _read(engine, kept)
     for window in edges.windows() if stays else ():
-        arrays = [window.offsets, window.neighbours, window.values]
-        held[key] = (*arrays, edges.num_neighbours)
+        held.put(COMMON_NEIGHBOURS, home.folder, value=(window, edges.num_neighbours))
     return edges
 
 

@@ -11,14 +11,14 @@ import math
 
 import numpy as np
 
-from penstock.jit import atomic_add, atomic_min, compare_and_swap, inlined, kernel
+from penstock.jit import atomic_add, atomic_min, compare_and_swap, helper, kernel
 from penstock.types import NO_VERTEX
 
 #: What a vertex is.
 CORE, BORDER, HUB, OUTLIER = range(4)
 
 
-@inlined
+@helper
 def _is_similar(common, size, other, limits):  # type: ignore[no-untyped-def]
     """Whether the closed neighbourhoods, of so many vertices, of two neighbours are similar.
 
@@ -71,7 +71,7 @@ def name_cores(begin, end, counts, enough, roles, labels):  # type: ignore[no-un
     return cores
 
 
-@inlined
+@helper
 def _link(labels, a, b):  # type: ignore[no-untyped-def]
     """Join the trees of two labels, as connected components do."""
     while a != b:
@@ -188,7 +188,7 @@ def name_borders(begin, end, labels, roles):  # type: ignore[no-untyped-def]
     return borders
 
 
-@inlined
+@helper
 def _see(seen, roles, v, label):  # type: ignore[no-untyped-def]
     """A vertex without a cluster has a neighbour in one: with a second one it is a hub."""
     before = seen[v]

@@ -227,7 +227,7 @@ def edges_between(
 def count_ends(engine: Engine, src: U32, dst: U32, counts: U32) -> None:
     """Add up how many ends of the edges are at each vertex; a loop has both at one."""
     for ends in (src, dst):
-        engine.each(_count, ends, counts, length=len(ends))
+        engine.map_ranges(_count, ends, counts, length=len(ends))
 
 
 def edges_later(

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.jit import atomic_add, count_ones, inlined, kernel
+from penstock.jit import atomic_add, count_ones, helper, kernel
 
 OF_VERTICES, OF_EDGES, OF_DIRECTIONS = 0, 1, 2
 #: Vertices that a thread takes at once.
 CLAIM = 256
 
 
-@inlined
+@helper
 def _place(array, begin, end, value):  # type: ignore[no-untyped-def]
     """The first place from ``begin`` on where an ascending array is not below a value."""
     low, high = begin, end
@@ -35,7 +35,7 @@ def _place(array, begin, end, value):  # type: ignore[no-untyped-def]
     return low
 
 
-@inlined
+@helper
 def _is_searched(few, many):  # type: ignore[no-untyped-def]
     """Whether finding each of a few in a list takes fewer steps than looking at all of it."""
     steps, left = few, many
@@ -45,7 +45,7 @@ def _is_searched(few, many):  # type: ignore[no-untyped-def]
     return steps < many
 
 
-@inlined
+@helper
 def _mark(entries, low, high, marks, ranks):  # type: ignore[no-untyped-def]
     """Mark the entries of a list."""
     one, six, low_bits = np.uint64(1), np.uint64(6), np.uint64(63)
@@ -56,7 +56,7 @@ def _mark(entries, low, high, marks, ranks):  # type: ignore[no-untyped-def]
         marks[w >> six] |= one << (w & low_bits)
 
 
-@inlined
+@helper
 def _finish(entries, values, low, high, found, tally, mode, marks):  # type: ignore[no-untyped-def]
     """Take the marks of a list off, and what was found of it to where it is counted."""
     six = np.uint64(6)
@@ -72,7 +72,7 @@ def _finish(entries, values, low, high, found, tally, mode, marks):  # type: ign
                 atomic_add(tally, np.uint64(entries[k]), times * np.int64(count))
 
 
-@inlined
+@helper
 def _compare(row, last, mask, rows, marks, ranks, row_ranks, start, row_values, found, mode):  # type: ignore[no-untyped-def]
     """Find all marks in a row at once: ``mask`` has the bits of its last word that count."""
     one, hits = np.uint64(1), np.uint32(0)
@@ -92,7 +92,7 @@ def _compare(row, last, mask, rows, marks, ranks, row_ranks, start, row_values, 
     return hits
 
 
-@inlined
+@helper
 def _search(entries, values, low, edge, entries2, values2, low2, high2, of_w, found, mode):  # type: ignore[no-untyped-def]
     """Find the entries of a list that are before one of them in the list of that one: what they
     come to for this one, and for the first list's vertex.

@@ -226,7 +226,7 @@ class Counting:
             pairs.run(first, calls, after, by_pages=by_pages, before=saved is None)
             self._finish(rows)
         if wanted.mode == kernels.OF_VERTICES:
-            engine.each(kernels.halve, self.counts)
+            engine.map_ranges(kernels.halve, self.counts)
         return pairs
 
     def _arrays(self) -> dict[str, Any]:
@@ -291,8 +291,10 @@ class Counting:
                 if wanted.degrees:
                     self._add_degrees(window)
         if len(rows.ranks):
-            engine.each(kernels.rank_rows, rows.words, rows.bits, rows.ranks, length=rows.hubs)
-        engine.together(
+            engine.map_ranges(
+                kernels.rank_rows, rows.words, rows.bits, rows.ranks, length=rows.hubs
+            )
+        engine.run_per_thread(
             kernels.within_rows, rows.hubs, rows.words, rows.bits, rows.offsets, rows.values,
             self.counts, wanted.mode,
         )  # fmt: skip
@@ -325,7 +327,7 @@ class Counting:
         yield kernels.through_lists, rows.hubs, args
 
     def _add_degrees(self, window: Window) -> None:
-        self.engine.each(
+        self.engine.map_ranges(
             kernels.add_degrees, *window.arrays(), self.degrees, length=window.last - window.first
         )
 

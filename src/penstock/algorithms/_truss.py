@@ -134,9 +134,9 @@ class _Lists:
         """With everything that can be told from the earlier neighbours."""
         n, m = len(offsets) - 1, len(neighbours)
         owners, later, later_edges = (np.empty(m, np.uint32) for _ in range(3))
-        engine.each(kernels.set_owners, offsets, owners, length=n)
+        engine.map_ranges(kernels.set_owners, offsets, owners, length=n)
         places: U64 = np.zeros(n + 2, np.uint64)
-        engine.each(kernels.count_later, neighbours, places, length=m)
+        engine.map_ranges(kernels.count_later, neighbours, places, length=m)
         np.cumsum(places, out=places)
         # Each thread writes the lists of some vertices, about as much as the others do.
         pieces = engine.workers.count
@@ -158,10 +158,10 @@ class _Lists:
         engine.workers.run(fill, range(pieces))
         later_offsets = places[:-1]
         rows: U64 = np.zeros(n + 1, np.uint64)
-        engine.each(kernels.measure_rows, offsets, later_offsets, rows, length=n)
+        engine.map_ranges(kernels.measure_rows, offsets, later_offsets, rows, length=n)
         np.cumsum(rows, out=rows)
         bits: U64 = np.zeros(int(rows[-1]), np.uint64)
-        engine.each(
+        engine.map_ranges(
             kernels.fill_rows, offsets, neighbours, later_offsets, later, rows, bits, length=n
         )
         return cls(
@@ -194,7 +194,7 @@ class _Peeling:
         """Peel until nothing is left, from a level on."""
         while self.left:
             counts = self._lists.counts
-            least = min(self.engine.each(kernels.smallest, counts, length=len(counts)))
+            least = min(self.engine.map_ranges(kernels.smallest, counts, length=len(counts)))
             level = max(level, int(least))
             with self.engine.step(mode="peel", trussness=level + 2, left=self.left):
                 self.level(level)
@@ -205,7 +205,9 @@ class _Peeling:
         """Take away edges that are in no more triangles than this, until all others are in more."""
         engine, lists, queue, level = self.engine, self._lists, self._queue, np.uint32(least)
         ends: I64 = np.zeros(1, np.int64)
-        engine.each(kernels.find_low, lists.counts, level, queue, ends, length=len(lists.counts))
+        engine.map_ranges(
+            kernels.find_low, lists.counts, level, queue, ends, length=len(lists.counts)
+        )
         head, tail = 0, int(ends[0])
         while head < tail:
             with engine.metrics.timed("kernel", 0):
@@ -216,11 +218,11 @@ class _Peeling:
                 ends[0] = tail
                 waiting = queue[head:tail]
                 given = (waiting, lists.counts, level)
-                engine.each(kernels.mark, *given, length=len(waiting))
-                engine.together(
+                engine.map_ranges(kernels.mark, *given, length=len(waiting))
+                engine.run_per_thread(
                     kernels.peel_together, *lists.arrays(), queue, head, tail, level, ends
                 )
-                engine.each(kernels.leave, *given, length=len(waiting))
+                engine.map_ranges(kernels.leave, *given, length=len(waiting))
                 head, tail = tail, int(ends[0])
         self.left -= tail
 
@@ -232,10 +234,10 @@ class _Peeling:
         self._give_levels()
         del old, self._lists, self._queue  # all but the three that are copied
         ends: Array = np.zeros(n + 1, offsets.dtype)
-        engine.each(kernels.count_left, offsets, counts, ends, length=n)
+        engine.map_ranges(kernels.count_left, offsets, counts, ends, length=n)
         np.cumsum(ends, out=ends)
         neighbours2, counts2, origins2 = (np.empty(self.left, np.uint32) for _ in range(3))
-        engine.each(
+        engine.map_ranges(
             kernels.move_left, offsets, neighbours, counts, self._origins,
             len(self._origins) == 0, ends, neighbours2, counts2, origins2, length=n,
         )  # fmt: skip
@@ -246,7 +248,7 @@ class _Peeling:
 
     def _give_levels(self) -> None:
         if len(self._origins):
-            self.engine.each(
+            self.engine.map_ranges(
                 kernels.give_levels, self._lists.counts, self._origins, self._first_counts,
                 length=len(self._origins),
             )  # fmt: skip
@@ -255,5 +257,5 @@ class _Peeling:
         """That of each entry of the window; edges that are left have that of a level."""
         self._give_levels()
         counts = self._first_counts
-        self.engine.each(kernels.finish, counts, level, length=len(counts))
+        self.engine.map_ranges(kernels.finish, counts, level, length=len(counts))
         return counts

@@ -7,7 +7,7 @@ import numpy as np
 from penstock.arrays import distinct
 from penstock.engine.result import Result
 from penstock.errors import VerificationError
-from penstock.jit import inlined, kernel
+from penstock.jit import helper, kernel
 from penstock.store.graph import Graph
 from penstock.types import I64, U64, Array
 
@@ -117,7 +117,7 @@ def _count(offsets, neighbours, edges, src, dst, trussness, counts):  # type: ig
             marks[neighbours[i]] = -1
 
 
-@inlined
+@helper
 def _edge_to(offsets, neighbours, edges, a, c):  # type: ignore[no-untyped-def]
     """The edge between two vertices; -1 if there is none."""
     low, high = offsets[a], offsets[a + 1]

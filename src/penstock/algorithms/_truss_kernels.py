@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.jit import atomic_add, inlined, kernel
+from penstock.jit import atomic_add, helper, kernel
 
 PEELING, GONE = np.uint32(1 << 30), np.uint32(1 << 31)
 #: What a count is without marks.
@@ -26,7 +26,7 @@ HANDFUL = 32
 # Lists
 
 
-@inlined
+@helper
 def _place(entries, low, high, value):  # type: ignore[no-untyped-def]
     """Where the first entry of an ascending list is that is not below a value."""
     one = np.uint64(1)
@@ -168,7 +168,7 @@ def find_low(begin, end, counts, level, queue, ends):  # type: ignore[no-untyped
 # Triangles
 
 
-@inlined
+@helper
 def _seek(entries, low, high, value):  # type: ignore[no-untyped-def]
     """The same as :func:`_place`, in steps that double: for a value that is not far."""
     step = np.uint64(1)
@@ -178,7 +178,7 @@ def _seek(entries, low, high, value):  # type: ignore[no-untyped-def]
     return _place(entries, low, min(low + step + np.uint64(1), high), value)
 
 
-@inlined
+@helper
 def _triangles(  # type: ignore[no-untyped-def]
     edge, offsets, neighbours, owners, later_offsets, later, later_edges, rows, bits, counts, pairs
 ):

@@ -233,7 +233,7 @@ class Sizes:
         if self.block is not None and self.in_place:
             entries = self.block.neighbours
             given = (self.block.offsets, entries, np.uint64(low), np.uint64(high), self.places)
-            engine.each(kernels.find_parts, *given)
+            engine.map_ranges(kernels.find_parts, *given)
         else:
             with engine.step(mode="keep", vertices=high - low):
                 if high - low == 1:
@@ -280,14 +280,14 @@ class Sizes:
         least = words // ROW_WORDS
 
         def count() -> int:
-            return sum(self.engine.each(kernels.count_thick, self.places, np.uint64(least)))
+            return sum(self.engine.map_ranges(kernels.count_thick, self.places, np.uint64(least)))
 
         while (thick := int(count())) * 4 * words > room:
             least = 2 * least + 1
         rows: U32 = np.zeros(thick * words, np.uint32)
         middles = Middles(low, high, self.places, entries, rows, reached)
         numbers: U32 = np.zeros(1, np.uint32)
-        self.engine.each(kernels.make_rows, *middles.arrays(), np.uint64(least), numbers)
+        self.engine.map_ranges(kernels.make_rows, *middles.arrays(), np.uint64(least), numbers)
         return middles
 
     # Counting

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.jit import atomic_add, count_ones, inlined, kernel, prefetch
+from penstock.jit import atomic_add, count_ones, helper, kernel, prefetch
 
 #: Neighbours whose parts are on their way into the cache.
 AHEAD = 8
@@ -58,7 +58,7 @@ def reach(counts, low, last, width, most, entry_bytes, word_bytes, room):  # typ
     return w, entries, reached
 
 
-@inlined
+@helper
 def _place(array, begin, end, value):  # type: ignore[no-untyped-def]
     """The first place from ``begin`` on where an ascending array is not below a value."""
     low, high = begin, end
@@ -154,7 +154,7 @@ def make_rows(begin, end, low, high, places, entries, rows, reached, least, numb
                 rows[row * words + (w >> five)] |= np.uint32(one << (w & low_bits))
 
 
-@inlined
+@helper
 def _ones(bits, words):  # type: ignore[no-untyped-def]
     """How many bits of the first words are set."""
     found = np.uint64(0)
@@ -163,7 +163,7 @@ def _ones(bits, words):  # type: ignore[no-untyped-def]
     return found
 
 
-@inlined
+@helper
 def _unite(  # type: ignore[no-untyped-def]
     v, neighbours, edge, stop, low, high, places, entries, rows, reached, bits
 ):
@@ -224,7 +224,7 @@ def unite(block, begin, end, low, high, places, entries, rows, reached, bits):  
     _unite(v, block.neighbours, edge, stop, low, high, places, entries, rows, reached, bits)
 
 
-@inlined
+@helper
 def _has(bits, v, low, high):  # type: ignore[no-untyped-def]
     """1 if a vertex is one of the targets of the range that are set, else 0."""
     if v < low or v >= high:

@@ -65,7 +65,7 @@ def _add_up(engine: Engine, sources: U32, *, weighted: bool, endpoints: bool) ->
     def add(vertices: U32, sums: F64) -> None:
         assert sweeps is not None
         args = (vertices, sums, sweeps.paths, totals, extra)
-        engine.each(_add, *args, length=len(vertices))
+        engine.map_ranges(_add, *args, length=len(vertices))
 
     def step(left: U32) -> tuple[int, dict[str, Any]]:
         if sweeps is None:

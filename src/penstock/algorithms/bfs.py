@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 
 from penstock.algorithms._direction import Thresholds
-from penstock.algorithms._gas import refuse_options, search, search_needs
 from penstock.algorithms._level_state import I32, MORE_BYTES, STATE_BYTES, frontier_bytes
 from penstock.algorithms._levels import search_levels
 from penstock.algorithms._levels_check import check_levels, check_parents
 from penstock.algorithms._sources import check_count, check_selected, sources_of
+from penstock.algorithms._vertex_programs import refuse_options, search, search_needs
 from penstock.algorithms._vids import by_vid, vids_by_vid
 from penstock.engine.algorithm import Task, Vertices, algorithm
 from penstock.engine.counts import Counts, Selected

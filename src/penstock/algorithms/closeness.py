@@ -174,7 +174,7 @@ def _by_weight(engine: Engine, sources: U32, identity: Mapping[str, Any]) -> Any
             with engine.step(sources=1):
                 with engine.within_step():
                     distances = shortest_distances(engine, source)
-                engine.each(_add, distances, sums, counts, np.uint64(source))
+                engine.map_ranges(_add, distances, sums, counts, np.uint64(source))
                 del distances
             recovery.after(done, saved_arrays, {})
     return sums, counts

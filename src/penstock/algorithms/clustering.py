@@ -121,7 +121,7 @@ def clustering(task: Task) -> Result:
         counting.run({"algorithm": "clustering"})
         counts = counting.counts
         values = np.empty(len(counts))
-        rows = engine.each(_divide, counts, counting.degrees, graph.directed, values)
+        rows = engine.map_ranges(_divide, counts, counting.degrees, graph.directed, values)
     closed, open_too = (sum(row[k] for row in rows) for k in range(2))
     more: dict[str, Any] = {"average": float(values.mean()) if len(values) else 0.0}
     if not graph.directed:

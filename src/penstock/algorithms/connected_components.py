@@ -25,7 +25,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from penstock.algorithms._gas import label_by_program, label_needs
+from penstock.algorithms._vertex_programs import label_by_program, label_needs
 from penstock.algorithms._vids import by_vid, vids_by_vid
 from penstock.engine.algorithm import Task, algorithm
 from penstock.engine.counts import Counts
@@ -34,7 +34,7 @@ from penstock.engine.needs import Needs
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
 from penstock.errors import VerificationError
-from penstock.jit import compare_and_swap, inlined, kernel, prefetch
+from penstock.jit import compare_and_swap, helper, kernel, prefetch
 from penstock.store.graph import Graph
 from penstock.store.mapped import iter_parts
 from penstock.types import NO_VERTEX, U32, VID
@@ -59,7 +59,7 @@ def label_components(engine: Engine) -> U32:
         for done, (name, phase) in enumerate(phases[begin:], begin + 1):
             with engine.step(mode=name):
                 phase(engine, labels)
-                engine.each(_compress, labels)
+                engine.map_ranges(_compress, labels)
             recovery.after(done, {"labels": labels}, {"phase": name})
     return labels
 
@@ -83,7 +83,7 @@ def _phases(engine: Engine) -> list[tuple[str, Callable[[Engine, U32], None]]]:
 
 def _every_edge(engine: Engine, labels: U32) -> None:
     graph = engine.graph
-    engine.each(_number, labels)
+    engine.map_ranges(_number, labels)
     # An undirected edge is stored with both ends. The larger one links it: the smaller ids come
     # first in a list, and they are those of large degree, whose labels are at hand.
     once = not graph.directed and graph.catalog.neighbour_order == "id"
@@ -223,7 +223,7 @@ def _number(begin, end, labels):  # type: ignore[no-untyped-def]
         labels[v] = v
 
 
-@inlined
+@helper
 def _link(labels, a, b):  # type: ignore[no-untyped-def]
     """Join the trees of two labels; on the way, vertices are hung one level higher.
 
@@ -244,7 +244,7 @@ def _link(labels, a, b):  # type: ignore[no-untyped-def]
             labels[high] = a
 
 
-@inlined
+@helper
 def _fetched(block, end):  # type: ignore[no-untyped-def]
     """The vertex up to which memory is fetched for a list further on; of lists that stand one after
     another the processor does that by itself.

@@ -140,4 +140,4 @@ def cross_edges(task: Task, a: Vertices, b: Vertices) -> Result:
     edges = edges_later(task, needs, near, far, direction)
     if found is not None:
         edges = partial(edge_table, graph, *found)
-    return task.some("cross_edges", rows, values, more={}, edges=edges)
+    return task.partial_result("cross_edges", rows, values, more={}, edges=edges)

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from penstock.algorithms._gas import count_degrees, degree_needs
+from penstock.algorithms._vertex_programs import count_degrees, degree_needs
 from penstock.engine.algorithm import Task, algorithm
 from penstock.engine.counts import Counts
 from penstock.engine.needs import Needs

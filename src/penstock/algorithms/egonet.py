@@ -133,4 +133,4 @@ def egonet(
     edges = edges_later(task, task.requirements[0], vids, vids, list_direction(graph))
     if found is not None:
         edges = partial(edge_table, graph, *found)
-    return task.some("distance", vids, distances, more={}, edges=edges)
+    return task.partial_result("distance", vids, distances, more={}, edges=edges)

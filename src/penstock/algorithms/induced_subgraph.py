@@ -110,4 +110,4 @@ def induced_subgraph(task: Task, vertices: Vertices) -> Result:
     edges = edges_later(task, task.requirements[0], vids, vids, list_direction(graph))
     if found is not None:
         edges = partial(edge_table, graph, *found)
-    return task.some("degree", vids, values, more={}, edges=edges)
+    return task.partial_result("degree", vids, values, more={}, edges=edges)

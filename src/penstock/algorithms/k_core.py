@@ -145,7 +145,7 @@ def k_core(task: Task, k: int | None = None) -> Result:
         take_rows(engine, len(vids))
     needs = _edge_needs(engine.counts)
     edges = edges_later(task, needs, vids, vids, list_direction(graph))
-    return task.some("core_number", vids, cores[vids], more={"k": least}, edges=edges)
+    return task.partial_result("core_number", vids, cores[vids], more={"k": least}, edges=edges)
 
 
 @kernel

@@ -86,4 +86,4 @@ def k_hop(task: Task, source: Vertices, k: int) -> Result:
     sources = sources_of(task, source)
     with task.open() as engine:
         vids, distances, _ = vertices_around(engine, sources, k)
-    return task.some("distance", vids, distances, more={})
+    return task.partial_result("distance", vids, distances, more={})

@@ -132,7 +132,7 @@ def k_truss(task: Task, k: int | None = None) -> Result:
             count_ends(engine, src, dst, degrees)
         vids = engine.select(_with_edges, degrees)
         take_rows(engine, len(vids))
-    return task.some(
+    return task.partial_result(
         "degree", vids, degrees[vids], more={"k": which, "edges": found.count},
         edges=lambda: edge_table(graph, *found.whole()[:2], {}, undirected=True),
     )  # fmt: skip

@@ -66,7 +66,7 @@ def propagate(engine: Engine, max_iter: int) -> U32:
     graph = engine.graph
     labels: U32 = engine.array("labels", VID)
     new: U32 = engine.array("new labels", VID)
-    engine.each(kernels.number, labels)
+    engine.map_ranges(kernels.number, labels)
     if graph.vid_of_rank is not None:
         for begin, part in iter_parts(graph.vid_of_rank):
             labels[part] = np.arange(begin, begin + len(part), dtype=VID)

@@ -82,7 +82,7 @@ class _Forest:
         """From the lightest edge of each vertex; ``near`` is used up."""
         arrays = (self.labels, self.src, self.dst, self.weights)
         self.certain = self.count = int(kernels.hook(near, least, outward, *arrays))
-        self.engine.each(kernels.compress, self.labels)
+        self.engine.map_ranges(kernels.compress, self.labels)
         # Kruskal's trees keep the smaller of two labels, and so end with the smallest vertex.
         kernels.lower(self.labels, near)
 
@@ -164,7 +164,7 @@ def _grow(engine: Engine, weight_type: np.dtype[Any], *, prepared: bool) -> tupl
         with engine.step(mode="between trees", active=engine.num_vertices - forest.certain):
             _scan_crossing(engine, forest)
             trees = forest.thin()
-            engine.each(kernels.compress, trees)
+            engine.map_ranges(kernels.compress, trees)
     return forest, trees
 
 

@@ -163,7 +163,7 @@ class _Balls:
                 self.log.length += count
             return count, total
 
-        rows = self.engine.each(some)
+        rows = self.engine.map_ranges(some)
         count = sum(int(count) for count, _ in rows)
         self.ends.append(self.log.length)
         if count:

@@ -37,17 +37,17 @@ from typing import Any
 
 import numpy as np
 
-from penstock.algorithms import _stepping as kernels
-from penstock.algorithms._gas import (
+from penstock.algorithms import _sssp_kernels as kernels
+from penstock.algorithms._levels import search_levels
+from penstock.algorithms._paths import find_parents, parent_needs, refuse_bad_weights, verify
+from penstock.algorithms._sources import check_selected, source_identity, sources_of
+from penstock.algorithms._vertex_programs import (
     distance_needs,
     distances_from,
     refuse_options,
     search,
     search_needs,
 )
-from penstock.algorithms._levels import search_levels
-from penstock.algorithms._paths import find_parents, parent_needs, verify
-from penstock.algorithms._sources import check_selected, source_identity, sources_of
 from penstock.engine.algorithm import Task, Vertices, algorithm
 from penstock.engine.checkpoint_file import within
 from penstock.engine.counts import Counts, Selected, counts_of
@@ -55,8 +55,9 @@ from penstock.engine.engine import Engine, Kernel
 from penstock.engine.needs import Needs
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
-from penstock.errors import CorruptionError, InputError, OptionError
+from penstock.errors import CorruptionError, OptionError
 from penstock.store.graph import Graph
+from penstock.store.kept import Slot
 from penstock.store.mapped import iter_parts
 from penstock.types import I64, U8, U32, VID, Array
 
@@ -158,10 +159,14 @@ def _pace(engine: Engine, delta: float | None) -> Pace:
     return Pace(mean / FINENESS, BOUNDS, int(edges * STEP_SHARE))
 
 
+MEAN_WEIGHT: Slot[float] = Slot("mean weight")
+
+
 def _mean_weight(engine: Engine) -> float:
     """About the mean weight; it stays with the open graph."""
-    kept, key = engine.graph.kept, ("mean weight", engine.columns)
-    if key not in kept:
+    kept = engine.graph.kept
+    mean = kept.get(MEAN_WEIGHT, engine.columns)
+    if mean is None:
         candidates = [
             begin + np.flatnonzero(part)[:: max(1, np.count_nonzero(part) // SAMPLES)]
             for begin, part in iter_parts(engine.graph.degrees("out"))
@@ -171,8 +176,9 @@ def _mean_weight(engine: Engine) -> float:
         means = np.zeros(len(sample))
         engine.traverse(sample, kernels.mean_weights, sample, means)
         usable = means[(means > 0) & (means < np.inf)]
-        kept[key] = float(usable.mean()) if len(usable) else 1.0
-    return float(kept[key])
+        mean = float(usable.mean()) if len(usable) else 1.0
+        kept.put(MEAN_WEIGHT, engine.columns, value=mean)
+    return mean
 
 
 def _attempt(
@@ -188,10 +194,10 @@ def _attempt(
     engine.free("chosen")
     if done and dtype.kind == "i":
         wide = engine.array("float distances", np.float64)
-        engine.each(kernels.widen, distances, state.far, wide)
+        engine.map_ranges(kernels.widen, distances, state.far, wide)
         distances = wide
     elif done and cutoff < np.inf:
-        engine.each(kernels.widen, distances, state.far, distances)
+        engine.map_ranges(kernels.widen, distances, state.far, distances)
     engine.free("distances")
     return distances if done else None
 
@@ -223,7 +229,7 @@ def _relax_all(
                 )  # fmt: skip
                 engine.metrics.per_stream[0].edges_traversed += int(tally[1])
             if tally[0]:
-                _refuse_bad_weights(engine.graph)
+                refuse_bad_weights(engine.graph)
                 return False
             step += 1
             recovery.after(step, saved_arrays, {})
@@ -255,8 +261,8 @@ def _each_group(
     """Call a kernel for all groups; it has something to do in those with a vertex ``below``."""
     arrays = (state.distances, state.pending, state.nearest)
     if below is None or np.count_nonzero(state.nearest < below) > FEW_GROUPS:
-        return engine.each(kernel, kernels.GROUP, *arrays, *args)
-    return engine.each(kernel, 1, *arrays, *args, length=len(state.nearest))
+        return engine.map_ranges(kernel, kernels.GROUP, *arrays, *args)
+    return engine.map_ranges(kernel, 1, *arrays, *args, length=len(state.nearest))
 
 
 def _spare(engine: Engine, state: _State, frontier: U32) -> int:
@@ -266,21 +272,6 @@ def _spare(engine: Engine, state: _State, frontier: U32) -> int:
     if len(frontier) > THIN_EDGES or state.degrees[frontier].sum(dtype=np.int64) > THIN_EDGES:
         return 0
     return THIN_EDGES
-
-
-def _refuse_bad_weights(graph: Graph) -> None:
-    """Raise for the first weight that is negative or NaN, if there is one."""
-    name = graph.catalog.weight
-    assert name is not None
-    for src, dst, columns in graph.iter_edges():
-        bad = np.flatnonzero(~(columns[name] >= 0))
-        if len(bad):
-            ids = graph.ids_by_vid()
-            src_id, dst_id = ids[src[bad[0]]], ids[dst[bad[0]]]
-            raise InputError(
-                f"sssp: edge {src_id} - {dst_id} has {name} {columns[name][bad[0]]}; shortest "
-                "paths need weights of 0 or more: rebuild the graph with others"
-            )
 
 
 def _requirements(
@@ -387,7 +378,7 @@ def sssp(
         with task.open() as engine:
             distances = shortest_distances(engine, sources, cutoff=farthest, delta=delta)
     else:
-        _refuse_bad_weights(graph)
+        refuse_bad_weights(graph)
         distances = distances_from(task, sources, farthest)
 
     def parents_when_used() -> U32:

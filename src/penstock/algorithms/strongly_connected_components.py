@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.algorithms import _strong as kernels
+from penstock.algorithms import _scc_kernels as kernels
 from penstock.algorithms._forest import lower
 from penstock.algorithms._strong_check import verify
 from penstock.algorithms.connected_components import (
@@ -304,7 +304,7 @@ def _colours(search: _Search) -> bool:
     while len(found):
         chosen = search.chosen(ACTIVE | BACKWARD, ACTIVE)
         found = search.traverse(chosen, kernels.pull_back, marks, BACKWARD, colours)
-    engine.each(kernels.settle_colours, marks, BACKWARD, colours, search.labels)
+    engine.map_ranges(kernels.settle_colours, marks, BACKWARD, colours, search.labels)
     engine.free("colours")
     return False
 

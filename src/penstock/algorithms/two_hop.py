@@ -209,7 +209,7 @@ def _rows(task: Task, given: Any) -> Result:
         distances: I32 = np.where(links[vids] > 0, 1, 2).astype(np.int32)
         distances[np.searchsorted(vids, sources)] = 0
         columns = {"paths": paths[vids]}
-    return task.some("distance", vids, distances, more={}, columns=columns)
+    return task.partial_result("distance", vids, distances, more={}, columns=columns)
 
 
 def _search(engine: Engine, sources: U32, links: U32, paths: I64) -> U32:

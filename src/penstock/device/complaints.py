@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock import errors
-from penstock.device.shape import Shape
+from penstock.device.signature import ProgramSignature
 from penstock.device.source import Input, Written
 from penstock.device.spelling import is_widened
 from penstock.errors import ProgramError
@@ -24,7 +24,11 @@ _RECORDS = "src|dst|old|new|vertex|edge|p"
 
 
 def explain(
-    shape: Shape, text: str, module: ModuleType, error: Exception, elsewhere: str | None = None
+    signature: ProgramSignature,
+    text: str,
+    module: ModuleType,
+    error: Exception,
+    elsewhere: str | None = None,
 ) -> ProgramError:
     """The compiler's complaint about kernels with this text.
 
@@ -34,35 +38,35 @@ def explain(
     from numba import typeof
     from numba.core.errors import NumbaError
 
-    for role, written in shape.written.items():
+    for role, written in signature.written.items():
         dispatcher = getattr(module, written.name)
-        types = tuple(typeof(_sample(shape, each)) for each in written.inputs)  # type: ignore[no-untyped-call]
+        types = tuple(typeof(_sample(signature, each)) for each in written.inputs)  # type: ignore[no-untyped-call]
         try:
             dispatcher.compile(types)
         except NumbaError as failed:
             place = _line(written, text, failed) or _place(_users(written))
             return ProgramError(f"{place}: {_first_lines(failed)}")
         returned = dispatcher.overloads[types].signature.return_type
-        wrong = _unfit(shape, role, returned)
+        wrong = _unfit(signature, role, returned)
         if wrong is not None:
             return ProgramError(f"{_place(_users(written))}: {wrong}")
     if elsewhere is not None:
-        places = (_line(written, elsewhere, error) for written in shape.written.values())
-        place = next((each for each in places if each is not None), shape.program.name)
+        places = (_line(written, elsewhere, error) for written in signature.written.values())
+        place = next((each for each in places if each is not None), signature.program.name)
         return ProgramError(f"{place}: this device's compiler says: {_first_lines(error)}")
     return ProgramError(
-        f"{shape.program.name}: its functions do not fit together: {_first_lines(error)}"
+        f"{signature.program.name}: its functions do not fit together: {_first_lines(error)}"
     )
 
 
-def _sample(shape: Shape, given: Input) -> Any:
+def _sample(signature: ProgramSignature, given: Input) -> Any:
     """A value of the type that a function is given."""
     if given.kind == "own":
-        zeros = tuple(_zero(dtype) for dtype in shape.program.accumulators)
+        zeros = tuple(_zero(dtype) for dtype in signature.program.accumulators)
         return zeros if len(zeros) > 1 else zeros[0]
     if given.kind == "p":
         return 1.0
-    dtypes = shape.edge_dtypes if given.kind == "edge" else shape.dtypes
+    dtypes = signature.edge_dtypes if given.kind == "edge" else signature.dtypes
     return _zero(dtypes[given.field])
 
 
@@ -70,11 +74,11 @@ def _zero(dtype: np.dtype[Any]) -> Any:
     return np.int64(0) if is_widened(dtype) else dtype.type(0)
 
 
-def _unfit(shape: Shape, role: str, returned: Any) -> str | None:
+def _unfit(signature: ProgramSignature, role: str, returned: Any) -> str | None:
     """What is wrong with the type that a function returns."""
     from numba.core import types
 
-    program = shape.program
+    program = signature.program
     if role in ("init", "apply"):
         wanted, what = len(program.state), f"the state ({', '.join(program.state)})"
     elif role in ("gather", "sum"):

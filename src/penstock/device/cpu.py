@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.device.complaints import explain
 from penstock.device.generated import cache_folder, module_of
-from penstock.device.shape import Shape
+from penstock.device.signature import ProgramSignature
 from penstock.device.template import module_text
 
 KERNELS = (
@@ -26,9 +26,9 @@ KERNELS = (
 class CpuKernels:
     """The kernels of one program; each is called as the template says."""
 
-    def __init__(self, shape: Shape) -> None:
-        self.shape = shape
-        self._text = module_text(shape)
+    def __init__(self, signature: ProgramSignature) -> None:
+        self.signature = signature
+        self._text = module_text(signature)
         self._module = module_of(self._text, cache_folder())
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -42,7 +42,7 @@ class CpuKernels:
             try:
                 return compiled(*arguments)
             except NumbaError as error:
-                raise explain(self.shape, self._text, self._module, error) from None
+                raise explain(self.signature, self._text, self._module, error) from None
 
         setattr(self, name, call)
         return call

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.device.shape import Shape
+from penstock.device.signature import ProgramSignature
 from penstock.program import Function
 from penstock.stream.block import Block
 from penstock.types import U8, U32, Array
@@ -23,16 +23,19 @@ Arrays = tuple[Array, ...]
 class ReferenceKernels:
     """The kernels of one program; the arguments are those of the compiled ones."""
 
-    def __init__(self, shape: Shape) -> None:
-        self.shape = shape
-        self._program = shape.program
+    def __init__(self, signature: ProgramSignature) -> None:
+        self.signature = signature
+        self._program = signature.program
         self._turn = Lock()
 
     def _call(self, function: Function, params: tuple[Any, ...], *given: Any) -> Any:
         """Call a user's function, with ``p`` if it takes it."""
         code = getattr(function, "py_func", function).__code__
         if code.co_argcount > len(given):
-            given = (*given, SimpleNamespace(**dict(zip(self.shape.params, params, strict=True))))
+            given = (
+                *given,
+                SimpleNamespace(**dict(zip(self.signature.params, params, strict=True))),
+            )
         return function(*given)
 
     def _sum(self, left: Any, right: Any) -> Any:
@@ -55,7 +58,7 @@ class ReferenceKernels:
         return SimpleNamespace(vid=vid, **found)
 
     def _edge(self, block: Block, k: int) -> Any:
-        places = self.shape.edge_fields
+        places = self.signature.edge_fields
         return SimpleNamespace(**{n: block.columns[j][k].item() for n, j in places.items()})
 
     def init(
@@ -63,7 +66,7 @@ class ReferenceKernels:
     ) -> None:
         """Values to begin with."""
         for v in range(begin, end):
-            vertex = self._fields(self.shape.of_init, local, v - base, v)
+            vertex = self._fields(self.signature.of_init, local, v - base, v)
             self._store(self._call(self._program.init, params, vertex), new, v - base)
 
     def _store(self, value: Any, new: Arrays, index: int) -> None:
@@ -77,10 +80,10 @@ class ReferenceKernels:
     ) -> Any:  # fmt: skip
         identities = self._program.identities
         a = self._typed(identities if len(identities) > 1 else identities[0])
-        dst = self._fields(self.shape.local, local, v - base, v)
+        dst = self._fields(self.signature.local, local, v - base, v)
         for k in _edges(block, v):
             u = int(block.neighbours[k])
-            src = self._fields(self.shape.gathered, gathered, u, u + low)
+            src = self._fields(self.signature.gathered, gathered, u, u + low)
             edge = self._edge(block, k)
             a = self._sum(a, self._typed(self._call(self._program.gather, params, src, edge, dst)))
         return a
@@ -89,11 +92,11 @@ class ReferenceKernels:
         self, v: int, base: int, local: Arrays, a: Any, new: Arrays, active: U8,
         params: tuple[Any, ...],
     ) -> list[float]:  # fmt: skip
-        program, shape = self._program, self.shape
-        before = self._fields(shape.local, local, v - base, v)
+        program, signature = self._program, self.signature
+        before = self._fields(signature.local, local, v - base, v)
         self._store(self._call(program.apply, params, before, a), new, v - base)
         after = SimpleNamespace(**vars(before))
-        for name, array in zip(shape.new, new, strict=True):
+        for name, array in zip(signature.new, new, strict=True):
             setattr(after, name, array[v - base].item())
         count = 0
         if program.activate is not None:
@@ -186,10 +189,10 @@ class ReferenceKernels:
     ) -> int:  # fmt: skip
         emitted = 0
         for v in map(int, vertices):
-            src = self._fields(self.shape.gathered, gathered, v, v)
+            src = self._fields(self.signature.gathered, gathered, v, v)
             for k in _edges(block, v):
                 u = int(block.neighbours[k])
-                dst = self._fields(self.shape.of_dst, of_dst, u, u)
+                dst = self._fields(self.signature.of_dst, of_dst, u, u)
                 edge = self._edge(block, k)
                 x = self._typed(self._call(self._program.gather, params, src, edge, dst))
                 self._add(sums, u, x)

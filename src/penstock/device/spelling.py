@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from penstock.device.outside import constant
-from penstock.device.shape import Shape
+from penstock.device.signature import ProgramSignature
 from penstock.device.source import Written
 
 
@@ -36,15 +36,15 @@ def tuple_of(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
 
 
-def parts(shape: Shape, name: str) -> list[str]:
+def parts(signature: ProgramSignature, name: str) -> list[str]:
     """The parts of an accumulator."""
-    count = len(shape.program.accumulators)
+    count = len(signature.program.accumulators)
     return [name] if count == 1 else [f"{name}[{k}]" for k in range(count)]
 
 
-def take(shape: Shape, name: str, value: str) -> list[str]:
+def take(signature: ProgramSignature, name: str, value: str) -> list[str]:
     """Lines that set an accumulator to what a function returned; tuples must have its length."""
-    dtypes = shape.program.accumulators
+    dtypes = signature.program.accumulators
     if len(dtypes) == 1:
         return [f"{name} = {cast(dtypes[0], value)}"]
     each = [f"y{k}" for k in range(len(dtypes))]
@@ -52,33 +52,33 @@ def take(shape: Shape, name: str, value: str) -> list[str]:
     return [f"{', '.join(each)} = {value}", f"{name} = {tuple_of(casts)}"]
 
 
-def seen(shape: Shape, name: str) -> str:
+def seen(signature: ProgramSignature, name: str) -> str:
     """An accumulator as functions see it."""
-    pairs = zip(shape.program.accumulators, parts(shape, name), strict=True)
+    pairs = zip(signature.program.accumulators, parts(signature, name), strict=True)
     return tuple_of([number(dtype, part) for dtype, part in pairs])
 
 
-def plus(shape: Shape, left: str, right: str) -> list[str]:
+def plus(signature: ProgramSignature, left: str, right: str) -> list[str]:
     """Lines that sum ``right`` into ``left``."""
-    given = shape.program.sum
+    given = signature.program.sum
     if not isinstance(given, str):
-        value = f"user_sum({seen(shape, left)}, {seen(shape, right)})"
+        value = f"user_sum({seen(signature, left)}, {seen(signature, right)})"
     else:
         value = f"{left} + {right}" if given == "add" else f"{given}({left}, {right})"
-    return take(shape, left, value)
+    return take(signature, left, value)
 
 
-def identities(shape: Shape) -> str:
+def identities(signature: ProgramSignature) -> str:
     """Constants IDENTITY0, IDENTITY1, ...: what each part of a sum begins with."""
-    pairs = zip(shape.program.accumulators, shape.program.identities, strict=True)
+    pairs = zip(signature.program.accumulators, signature.program.identities, strict=True)
     return "\n".join(
         f"IDENTITY{k} = {constant(dtype.type(value))}" for k, (dtype, value) in enumerate(pairs)
     )
 
 
-def identity(shape: Shape) -> str:
+def identity(signature: ProgramSignature) -> str:
     """What a sum begins with."""
-    return tuple_of([f"IDENTITY{k}" for k in range(len(shape.program.accumulators))])
+    return tuple_of([f"IDENTITY{k}" for k in range(len(signature.program.accumulators))])
 
 
 def call(written: Written, accumulator: str = "") -> str:
@@ -87,14 +87,16 @@ def call(written: Written, accumulator: str = "") -> str:
     return f"{written.name}({', '.join(given)})"
 
 
-def record(shape: Shape, kind: str, names: Iterable[str], place: str) -> list[str]:
+def record(signature: ProgramSignature, kind: str, names: Iterable[str], place: str) -> list[str]:
     """Lines that load fields of a vertex; ``place`` is ``array_{}[index]``."""
-    return [f"{kind}_{name} = {number(shape.dtypes[name], place.format(name))}" for name in names]
+    return [
+        f"{kind}_{name} = {number(signature.dtypes[name], place.format(name))}" for name in names
+    ]
 
 
-def set_state(shape: Shape, value: str) -> list[str]:
+def set_state(signature: ProgramSignature, value: str) -> list[str]:
     """Lines that store what ``init`` or ``apply`` returned, and call it ``new_...``."""
-    dtypes = shape.program.state_dtypes
+    dtypes = signature.program.state_dtypes
     lines = [f"{', '.join(f'r_{name}' for name in dtypes)} = {value}"]
     for name, dtype in dtypes.items():
         lines += [f"z_{name} = {cast(dtype, f'r_{name}')}", f"n_{name}[i] = z_{name}"]
@@ -102,10 +104,10 @@ def set_state(shape: Shape, value: str) -> list[str]:
     return lines
 
 
-def applied(shape: Shape, vid: str) -> list[str]:
+def applied(signature: ProgramSignature, vid: str) -> list[str]:
     """Lines from the accumulator ``a`` of vertex ``vid``, at index i, to its new values."""
-    program, written = shape.program, shape.written
-    lines = [*record(shape, "old", shape.local, "l_{}[i]"), f"old_vid = {vid}"]
-    lines += set_state(shape, call(written["apply"], seen(shape, "a")))
+    program, written = signature.program, signature.written
+    lines = [*record(signature, "old", signature.local, "l_{}[i]"), f"old_vid = {vid}"]
+    lines += set_state(signature, call(written["apply"], seen(signature, "a")))
     unchanged = {f for w in written.values() for f in w.fields("new")} - set(program.state)
     return [*lines, *(f"new_{f} = old_{f}" for f in sorted(unchanged))]

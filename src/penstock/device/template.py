@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from penstock.device.shape import Shape
+from penstock.device.signature import ProgramSignature
 from penstock.device.spelling import (
     applied,
     call,
@@ -54,21 +54,21 @@ AHEAD = np.uint64(16)
 '''
 
 
-def module_text(shape: Shape) -> str:
+def module_text(signature: ProgramSignature) -> str:
     """The whole module."""
     before: dict[str, None] = {}
     functions: list[str] = []
-    for written in shape.written.values():
+    for written in signature.written.values():
         before |= dict.fromkeys(written.before)
         functions.append(f"@function\n{written.text}")
     pieces = [
         HEAD,
-        identities(shape),
+        identities(signature),
         *before,
         *functions,
-        *(_init(shape), _pull(shape, some=False), _pull(shape, some=True)),
-        *(_accumulate(shape), _finish(shape, some=False), _finish(shape, some=True)),
-        *(_merge(shape), _join(shape), _push(shape)),
+        *(_init(signature), _pull(signature, some=False), _pull(signature, some=True)),
+        *(_accumulate(signature), _finish(signature, some=False), _finish(signature, some=True)),
+        *(_merge(signature), _join(signature), _push(signature)),
     ]
     return "\n\n".join(piece.strip("\n") for piece in pieces) + "\n"
 
@@ -77,54 +77,57 @@ def _unpack(names: Iterable[str], mark: str, source: str) -> list[str]:
     return [f"{mark}_{name} = {source}[{k}]" for k, name in enumerate(names)]
 
 
-def _params(shape: Shape) -> list[str]:
-    return [f"p_{name} = params[{k}]" for k, name in enumerate(shape.params)]
+def _params(signature: ProgramSignature) -> list[str]:
+    return [f"p_{name} = params[{k}]" for k, name in enumerate(signature.params)]
 
 
-def _block(shape: Shape) -> list[str]:
+def _block(signature: ProgramSignature) -> list[str]:
     return [
         "first = np.uint64(block.first)",
         "offsets = block.offsets",
         "ends = block.ends",
         "scattered = len(ends) == len(offsets)",
         "neighbours = block.neighbours",
-        *(f"c_{name} = block.columns[{k}]" for name, k in shape.edge_fields.items()),
+        *(f"c_{name} = block.columns[{k}]" for name, k in signature.edge_fields.items()),
     ]
 
 
-def _edge(shape: Shape, k: str) -> list[str]:
+def _edge(signature: ProgramSignature, k: str) -> list[str]:
     return [
         f"edge_{name} = {number(dtype, f'c_{name}[{k}]')}"
-        for name, dtype in shape.edge_dtypes.items()
+        for name, dtype in signature.edge_dtypes.items()
     ]
 
 
-def _gather(shape: Shape, k: str) -> list[str]:
+def _gather(signature: ProgramSignature, k: str) -> list[str]:
     """Lines that make ``x`` from edge ``k`` when values are pulled from neighbour ``u``."""
-    written = shape.written["gather"]
+    written = signature.written["gather"]
     lines = [f"u = np.uint64(neighbours[{k}])"]
-    lines += record(shape, "src", shape.gathered, "g_{}[u]")
+    lines += record(signature, "src", signature.gathered, "g_{}[u]")
     if "vid" in written.fields("src"):
         lines.append("src_vid = np.int64(u + low)")
-    return [*lines, *_edge(shape, k), *take(shape, "x", call(written))]
+    return [*lines, *_edge(signature, k), *take(signature, "x", call(written))]
 
 
-def _loop(shape: Shape) -> list[str]:
+def _loop(signature: ProgramSignature) -> list[str]:
     """Sum ``gather`` over the list of vertex ``v`` into ``a``, in four strands."""
-    zero = identity(shape)
+    zero = identity(signature)
     lines = ["k = np.uint64(offsets[v - first])", "stop = np.uint64(ends[v - first])"]
     lines += [f"s{j} = {zero}" for j in range(4)]
     lines.append("while k + FOUR <= stop:")
     for j in range(4):
         index = "k" if j == 0 else f"k + np.uint64({j})"
-        inner = [*_gather(shape, index), *plus(shape, f"s{j}", "x")]
+        inner = [*_gather(signature, index), *plus(signature, f"s{j}", "x")]
         lines += [f"    {line}" for line in inner]
     lines += ["    k += FOUR", "while k < stop:"]
-    lines += [f"    {line}" for line in [*_gather(shape, "k"), *plus(shape, "s0", "x"), "k += ONE"]]
     lines += [
-        *plus(shape, "s0", "s1"),
-        *plus(shape, "s2", "s3"),
-        *plus(shape, "s0", "s2"),
+        f"    {line}"
+        for line in [*_gather(signature, "k"), *plus(signature, "s0", "x"), "k += ONE"]
+    ]
+    lines += [
+        *plus(signature, "s0", "s1"),
+        *plus(signature, "s2", "s3"),
+        *plus(signature, "s0", "s2"),
     ]
     return [*lines, "a = s0"]
 
@@ -137,29 +140,29 @@ def _fetch() -> list[str]:
     return [ahead, "    prefetch(neighbours, offsets[v - first + AHEAD])"]
 
 
-def _of_dst(shape: Shape) -> list[str]:
-    lines = record(shape, "dst", shape.of_dst, "l_{}[i]")
-    if "vid" in shape.written["gather"].fields("dst"):
+def _of_dst(signature: ProgramSignature) -> list[str]:
+    lines = record(signature, "dst", signature.of_dst, "l_{}[i]")
+    if "vid" in signature.written["gather"].fields("dst"):
         lines.append("dst_vid = np.int64(v)")
     return lines
 
 
-def _apply(shape: Shape) -> list[str]:
+def _apply(signature: ProgramSignature) -> list[str]:
     """From ``a`` to the new values, whether the vertex is active, and the totals."""
-    program, written = shape.program, shape.written
-    lines = applied(shape, "np.int64(v)")
+    program, written = signature.program, signature.written
+    lines = applied(signature, "np.int64(v)")
     if program.activate is not None:
         lines += [f"if {call(written['activate'])}:", "    active[v] = 1", "    count += 1"]
         lines += ["else:", "    active[v] = 0"]
     return [*lines, *(f"t_{name} += {call(written[f'total:{name}'])}" for name in program.totals)]
 
 
-def _start(shape: Shape) -> list[str]:
-    return ["count = 0", *(f"t_{name} = 0.0" for name in shape.program.totals)]
+def _start(signature: ProgramSignature) -> list[str]:
+    return ["count = 0", *(f"t_{name} = 0.0" for name in signature.program.totals)]
 
 
-def _return(shape: Shape) -> str:
-    totals = "".join(f" float(t_{name})," for name in shape.program.totals)
+def _return(signature: ProgramSignature) -> str:
+    totals = "".join(f" float(t_{name})," for name in signature.program.totals)
     return f"    return (count,{totals})\n"
 
 
@@ -179,85 +182,85 @@ def _over(*, some: bool) -> tuple[str, str, list[str]]:
     return "begin, end", _RANGE, ["i = v - np.uint64(base)"]
 
 
-def _init(shape: Shape) -> str:
-    written = shape.written["init"]
-    lines = [*_unpack(shape.of_init, "l", "local"), *_unpack(shape.new, "n", "new")]
-    loop = ["i = v - np.uint64(base)", *record(shape, "vertex", shape.of_init, "l_{}[i]")]
-    loop += ["vertex_vid = np.int64(v)", *set_state(shape, call(written))]
+def _init(signature: ProgramSignature) -> str:
+    written = signature.written["init"]
+    lines = [*_unpack(signature.of_init, "l", "local"), *_unpack(signature.new, "n", "new")]
+    loop = ["i = v - np.uint64(base)", *record(signature, "vertex", signature.of_init, "l_{}[i]")]
+    loop += ["vertex_vid = np.int64(v)", *set_state(signature, call(written))]
     head = "def init(begin, end, base, local, new, params):"
-    return _text(head, [*lines, *_params(shape)], loop, _RANGE)
+    return _text(head, [*lines, *_params(signature)], loop, _RANGE)
 
 
-def _pull(shape: Shape, *, some: bool) -> str:
+def _pull(signature: ProgramSignature, *, some: bool) -> str:
     which, over, loop = _over(some=some)
-    lines = [*_block(shape), *_unpack(shape.gathered, "g", "gathered")]
-    lines += [*_unpack(shape.local, "l", "local"), *_unpack(shape.new, "n", "new")]
-    lines += ["low = np.uint64(low)", *_params(shape), *_start(shape)]
+    lines = [*_block(signature), *_unpack(signature.gathered, "g", "gathered")]
+    lines += [*_unpack(signature.local, "l", "local"), *_unpack(signature.new, "n", "new")]
+    lines += ["low = np.uint64(low)", *_params(signature), *_start(signature)]
     name = "pull_some" if some else "pull"
     head = f"def {name}(block, {which}, base, low, gathered, local, new, active, params):"
     fetch = [] if some else _fetch()
-    loop += [*fetch, *_of_dst(shape), *_loop(shape), *_apply(shape)]
-    return _text(head, lines, loop, over) + _return(shape)
+    loop += [*fetch, *_of_dst(signature), *_loop(signature), *_apply(signature)]
+    return _text(head, lines, loop, over) + _return(signature)
 
 
-def _accumulate(shape: Shape) -> str:
-    lines = [*_block(shape), *_unpack(shape.gathered, "g", "gathered")]
-    lines += [*_unpack(shape.local, "l", "local"), "low = np.uint64(low)", *_params(shape)]
-    loop = ["i = v - np.uint64(base)", *_fetch(), *_of_dst(shape), *_loop(shape)]
-    loop += ["j = v - np.uint64(at)", *_add_to(shape, "j", "a")]
+def _accumulate(signature: ProgramSignature) -> str:
+    lines = [*_block(signature), *_unpack(signature.gathered, "g", "gathered")]
+    lines += [*_unpack(signature.local, "l", "local"), "low = np.uint64(low)", *_params(signature)]
+    loop = ["i = v - np.uint64(base)", *_fetch(), *_of_dst(signature), *_loop(signature)]
+    loop += ["j = v - np.uint64(at)", *_add_to(signature, "j", "a")]
     head = "def accumulate(block, begin, end, base, at, low, gathered, local, sums, params):"
     return _text(head, lines, loop, _RANGE)
 
 
-def _add_to(shape: Shape, index: str, value: str) -> list[str]:
+def _add_to(signature: ProgramSignature, index: str, value: str) -> list[str]:
     """Sum a value into the accumulators of a vertex."""
-    count = len(shape.program.accumulators)
+    count = len(signature.program.accumulators)
     places = [f"sums[{k}][{index}]" for k in range(count)]
-    lines = [f"had = {tuple_of(places)}", *plus(shape, "had", value)]
+    lines = [f"had = {tuple_of(places)}", *plus(signature, "had", value)]
     return [
         *lines,
-        *(f"{p} = {part}" for p, part in zip(places, parts(shape, "had"), strict=True)),
+        *(f"{p} = {part}" for p, part in zip(places, parts(signature, "had"), strict=True)),
     ]
 
 
-def _finish(shape: Shape, *, some: bool) -> str:
+def _finish(signature: ProgramSignature, *, some: bool) -> str:
     which, over, loop = _over(some=some)
-    lines = [*_unpack(shape.local, "l", "local"), *_unpack(shape.new, "n", "new")]
-    lines += [*_params(shape), *_start(shape)]
-    count = len(shape.program.accumulators)
+    lines = [*_unpack(signature.local, "l", "local"), *_unpack(signature.new, "n", "new")]
+    lines += [*_params(signature), *_start(signature)]
+    count = len(signature.program.accumulators)
     loop += ["j = v - np.uint64(at)", f"a = {tuple_of([f'sums[{k}][j]' for k in range(count)])}"]
     name = "finish_some" if some else "finish"
     head = f"def {name}({which}, base, at, local, sums, new, active, params):"
-    return _text(head, lines, [*loop, *_apply(shape)], over) + _return(shape)
+    return _text(head, lines, [*loop, *_apply(signature)], over) + _return(signature)
 
 
-def _merge(shape: Shape) -> str:
+def _merge(signature: ProgramSignature) -> str:
     """The accumulators from ``first`` to ``stop``, into the first of them."""
-    count = len(shape.program.accumulators)
+    count = len(signature.program.accumulators)
     loop = [f"a = {tuple_of([f'sums[{k}][j]' for k in range(count)])}"]
-    loop += _add_to(shape, "first", "a")
+    loop += _add_to(signature, "first", "a")
     return _text("def merge(sums, first, stop):", [], loop, "for j in range(first + 1, stop):")
 
 
-def _join(shape: Shape) -> str:
+def _join(signature: ProgramSignature) -> str:
     """The accumulators ``others``, one after another, into those from place ``first`` on."""
-    count = len(shape.program.accumulators)
+    count = len(signature.program.accumulators)
     loop = ["i = first + j", f"a = {tuple_of([f'others[{k}][j]' for k in range(count)])}"]
-    loop += _add_to(shape, "i", "a")
+    loop += _add_to(signature, "i", "a")
     return _text("def join(sums, first, others):", [], loop, "for j in range(len(others[0])):")
 
 
-def _push(shape: Shape) -> str:
+def _push(signature: ProgramSignature) -> str:
     """Here ``src`` is the vertex whose list it is, and ``dst`` is met through its id."""
-    written = shape.written["gather"]
-    lines = [*_block(shape), *_unpack(shape.gathered, "g", "gathered")]
-    lines += [*_unpack(shape.of_dst, "d", "of_dst"), *_params(shape), "emitted = 0"]
-    loop = ["v = np.uint64(w)", *record(shape, "src", shape.gathered, "g_{}[v]")]
+    written = signature.written["gather"]
+    lines = [*_block(signature), *_unpack(signature.gathered, "g", "gathered")]
+    lines += [*_unpack(signature.of_dst, "d", "of_dst"), *_params(signature), "emitted = 0"]
+    loop = ["v = np.uint64(w)", *record(signature, "src", signature.gathered, "g_{}[v]")]
     loop += ["src_vid = np.int64(v)", "k = np.uint64(offsets[v - first])"]
     loop += ["stop = np.uint64(ends[v - first])", "while k < stop:"]
-    inner = ["u = np.uint64(neighbours[k])", *record(shape, "dst", shape.of_dst, "d_{}[u]")]
-    inner += ["dst_vid = np.int64(u)", *_edge(shape, "k"), *take(shape, "x", call(written))]
-    inner += _add_atomic(shape)
+    inner = ["u = np.uint64(neighbours[k])", *record(signature, "dst", signature.of_dst, "d_{}[u]")]
+    inner += ["dst_vid = np.int64(u)", *_edge(signature, "k"), *take(signature, "x", call(written))]
+    inner += _add_atomic(signature)
     inner += ["if touched[u] == 0:", "    touched[u] = 1", "    found[emitted] = np.uint32(u)"]
     inner += ["    emitted += 1", "k += ONE"]
     loop += [f"    {line}" for line in inner]
@@ -265,13 +268,13 @@ def _push(shape: Shape) -> str:
     return _text(head, lines, loop, _SOME) + "    return emitted\n"
 
 
-def _add_atomic(shape: Shape) -> list[str]:
+def _add_atomic(signature: ProgramSignature) -> list[str]:
     """Sum ``x`` into the accumulators of vertex ``u``, which others may do at the same time; where
     the order of a sum matters, the engine sees to it that nobody does.
     """
-    program = shape.program
+    program = signature.program
     if program.order_matters or len(program.accumulators) > 1:
-        return _add_to(shape, "u", "x")
+        return _add_to(signature, "u", "x")
     if program.sum == "add":
         return ["atomic_add(sums[0], np.int64(u), x)"]
     smaller = "<" if program.sum == "min" else ">"

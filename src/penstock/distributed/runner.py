@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock.distributed.coloring import Rule
 from penstock.distributed.crew import Crew, ProcessCrew, ThreadCrew
-from penstock.distributed.inquest import Verdict, find_cause, report_of
+from penstock.distributed.failure_cause import FailureCause, find_cause, report_of
 from penstock.distributed.transport import PeerLost
 from penstock.distributed.visitors import Kind, message, owners, pack, unpack
 from penstock.errors import IdError, InputError, OptionError, WorkerError
@@ -253,7 +253,7 @@ class VisitorRunner:
             try:
                 received = crew.transport.receive(None)
             except PeerLost as lost:
-                rank, report = lost.rank, Verdict(lost.rank)
+                rank, report = lost.rank, FailureCause(lost.rank)
             else:
                 if received is None:
                     continue
@@ -265,7 +265,7 @@ class VisitorRunner:
             raise self._failure(crew, find_cause(crew.transport, rank, {rank: report}))
         return [answers[rank] for rank in range(self.ranks)]
 
-    def _failure(self, crew: Crew, cause: Verdict) -> WorkerError:
+    def _failure(self, crew: Crew, cause: FailureCause) -> WorkerError:
         who = f"rank {cause.rank} of {self.ranks}"
         if cause.words is None:
             what = f"{who} is gone ({crew.fate(cause.rank)}); what the ranks held is lost"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.jit import inlined, kernel, load32
+from penstock.jit import helper, kernel, load32
 from penstock.store.banded_decode import MARK_EVERY, copy2, copy3, copy4
 from penstock.store.page import HEADER_BYTES
 
@@ -21,12 +21,12 @@ _AT_ONCE = 8
 _U = np.uint64
 
 
-@inlined
+@helper
 def _aligned(count):  # type: ignore[no-untyped-def]
     return (count + _U(7)) & ~_U(7)
 
 
-@inlined
+@helper
 def _open_page(page, small, vertices, bands, where):  # type: ignore[no-untyped-def]
     """Fill in, for each band: where its counts begin, bytes of a count, where its ids begin, number
     of ids. Returns where the columns begin.
@@ -48,7 +48,7 @@ def _open_page(page, small, vertices, bands, where):  # type: ignore[no-untyped-
     return at
 
 
-@inlined
+@helper
 def _go_to(page, where, reached, place, before, counts):  # type: ignore[no-untyped-def]
     """Count the ids of each band before the list at a place of a small page, and in it: on from the
     list at ``reached`` (-1: none), or from the mark before the place.
@@ -73,7 +73,7 @@ def _go_to(page, where, reached, place, before, counts):  # type: ignore[no-unty
         counts[b] = _U(load32(page, at)) & mask
 
 
-@inlined
+@helper
 def _lower_bound(page, at, width, count, value):  # type: ignore[no-untyped-def]
     """How many of ``count`` ascending ids that begin at a byte are less than a value."""
     mask = (_U(1) << (_U(8) * width)) - _U(1)

@@ -15,24 +15,24 @@ import numpy as np
 from penstock.config import parse_bytes
 from penstock.dynamic import reading
 from penstock.dynamic.batches import Batch, EdgeBatch, VertexBatch, check_edges, check_values
-from penstock.dynamic.keeping import KeptAnswers
+from penstock.dynamic.keeping import MaintainedSet
 from penstock.dynamic.log import SyncPolicy
-from penstock.dynamic.looking import Looking
 from penstock.dynamic.maintained.protocol import Maintained
+from penstock.dynamic.queries import Queries
 from penstock.dynamic.schema import make_schema
 from penstock.dynamic.state import Effect, State
 from penstock.dynamic.storage import Storage
-from penstock.dynamic.turns import InLogOrder
+from penstock.dynamic.turns import CommitQueue
 from penstock.dynamic.view import LiveView, snapshot
 from penstock.errors import OptionError, PenstockError
 from penstock.process import defer_sigint
 from penstock.progress import Progress
+from penstock.store.exports import ExportMixin
 from penstock.store.graph import Graph
-from penstock.store.outward import Outward
 from penstock.types import Array, IdKind
 
 
-class DynamicGraph(Looking, Outward):
+class DynamicGraph(Queries, ExportMixin):
     """A graph whose edges come and go.
 
     Algorithms take it like a graph, and hold changes back until they are done; :meth:`snapshot`
@@ -93,10 +93,10 @@ class DynamicGraph(Looking, Outward):
         budget = None if memory is None else parse_bytes(memory)
         #: One change at a time, and none while somebody reads.
         self._lock = threading.RLock()
-        self._in_order = InLogOrder()
+        self._in_order = CommitQueue()
         self._reader: int | None = None
         self._view: LiveView | None = None
-        self._kept = KeptAnswers()
+        self._kept = MaintainedSet()
         self._version = 0
         self._closed = False
         self._storage = Storage(
@@ -264,7 +264,7 @@ class DynamicGraph(Looking, Outward):
 
         return defer_sigint(work)
 
-    # Looking
+    # Queries
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         """The edges of a snapshot, as pairs of ids; an undirected one once."""

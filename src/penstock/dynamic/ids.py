@@ -12,6 +12,7 @@ from penstock.dynamic.robin_hood import ProbeDistances, RobinHoodTable
 from penstock.dynamic.view import extend_order, order_ids
 from penstock.errors import AddressingError, IdError, InputError
 from penstock.parallel import Workers
+from penstock.store.kept import Kept
 from penstock.types import MAX_VERTICES, NO_VERTEX, U32, U64, Array, IdKind
 
 #: Ids that are looked up before the new ones among them get numbers: the next ones find them then.
@@ -27,7 +28,7 @@ class _Order:
 
     def __init__(self) -> None:
         self._found: tuple[Array, U32 | None] | None = None
-        self._kept: dict[Any, Any] = {}
+        self._kept = Kept()
         self._vertices = -1
 
     def of(self, ids: Ids) -> tuple[Array, U32 | None]:
@@ -38,9 +39,9 @@ class _Order:
             self._found = extend_order(self._found, ids.by_vid())
         return self._found
 
-    def kept(self, ids: Ids) -> dict[Any, Any]:
+    def kept(self, ids: Ids) -> Kept:
         if self._vertices != ids.num_vertices:
-            self._vertices, self._kept = ids.num_vertices, {}
+            self._vertices, self._kept = ids.num_vertices, Kept()
         return self._kept
 
 
@@ -132,7 +133,7 @@ class IntIds:
         return self._order.of(self)
 
     @property
-    def kept(self) -> dict[Any, Any]:
+    def kept(self) -> Kept:
         """What others keep with the ids, until a vertex is added."""
         return self._order.kept(self)
 
@@ -222,7 +223,7 @@ class StringIds:
         return self._order.of(self)
 
     @property
-    def kept(self) -> dict[Any, Any]:
+    def kept(self) -> Kept:
         """What others keep with the ids, until a vertex is added."""
         return self._order.kept(self)
 

@@ -89,7 +89,7 @@ class MaintainedAnswer:
         return self._current.columns
 
 
-class KeptAnswers:
+class MaintainedSet:
     """Maintained algorithms by name."""
 
     def __init__(self) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.dynamic.list_sizes import CLASSES, EXTENT, SIZES, SPLIT_CLASSES
-from penstock.jit import atomic_add, borrowing
+from penstock.jit import atomic_add, no_refcount
 
 
-@borrowing
+@no_refcount
 def _pop(part, c, words, heads):  # type: ignore[no-untyped-def]
     """A free chunk of a class that has some."""
     at = heads[part, c] - np.uint64(1)
@@ -17,7 +17,7 @@ def _pop(part, c, words, heads):  # type: ignore[no-untyped-def]
     return at
 
 
-@borrowing
+@no_refcount
 def free(part, c, at, words, heads):  # type: ignore[no-untyped-def]
     """Keep a chunk for the next list of its size."""
     head = heads[part, c]
@@ -26,7 +26,7 @@ def free(part, c, at, words, heads):  # type: ignore[no-untyped-def]
     heads[part, c] = at + np.uint64(1)
 
 
-@borrowing
+@no_refcount
 def take(part, c, sizes, words, heads, extents, tops, which):  # type: ignore[no-untyped-def]
     """A chunk of the pool that ``words`` are of (``which``: 0 neighbours, 1 slots). If there is no
     free one of its size, the beginning of a larger one, the rest of which is free again.
@@ -56,7 +56,7 @@ def take(part, c, sizes, words, heads, extents, tops, which):  # type: ignore[no
     return at
 
 
-@borrowing
+@no_refcount
 def move_list(  # type: ignore[no-untyped-def]
     part, u, room, width, starts, ends, sizes, neighbours, payload, heads, extents, tops
 ):  # fmt: skip
@@ -77,7 +77,7 @@ def move_list(  # type: ignore[no-untyped-def]
     sizes[u] = c
 
 
-@borrowing
+@no_refcount
 def come_first(start, place, width, neighbours, payload):  # type: ignore[no-untyped-def]
     """Let an entry change places with the first of its list, if its number is smaller. Vertices of
     high degree tend to come early and have small numbers: a search bottom-up finds them first.

@@ -12,20 +12,20 @@ import numpy as np
 
 from penstock.dynamic.list_heap import free, move_list, take
 from penstock.dynamic.list_sizes import INDEX_SIZES, MOST_DISTANCE, NOWHERE, SIZES, WIDE_CLASS
-from penstock.jit import borrowing, spliced
+from penstock.jit import always_inline, no_refcount
 
 _TOMB = np.uint8(0x80)
 _DISTANCE = np.uint8(0x7F)
 
 
-@spliced
+@always_inline
 def home(v, size):  # type: ignore[no-untyped-def]
     """Where a neighbour belongs in an index of so many slots."""
     mixed = np.uint64(np.uint32(np.uint64(v) * np.uint64(0x9E3779B1)))
     return (mixed * np.uint64(size)) >> np.uint64(32)
 
 
-@spliced
+@always_inline
 def _tag(v, c):  # type: ignore[no-untyped-def]
     """What stands above the place in a slot of an index of class c."""
     if c >= WIDE_CLASS:
@@ -33,13 +33,13 @@ def _tag(v, c):  # type: ignore[no-untyped-def]
     return np.uint32(np.uint64(v) * np.uint64(0x9E3779B1) << np.uint64(24))
 
 
-@spliced
+@always_inline
 def _tag_bits(c):  # type: ignore[no-untyped-def]
     """The bits of a slot that are not the place."""
     return np.uint32(0) if c >= WIDE_CLASS else np.uint32(0xFF000000)
 
 
-@spliced
+@always_inline
 def _put(entry, slot, distance, at, size, slots, marks):  # type: ignore[no-untyped-def]
     """Put an entry into an index from a slot on, where its key cannot be found. 1: into a
     tombstone, 0: into an unused slot, -1: some entry came too far from home, and the index must be
@@ -63,7 +63,7 @@ def _put(entry, slot, distance, at, size, slots, marks):  # type: ignore[no-unty
     return result
 
 
-@spliced
+@always_inline
 def look(v, c, at, start, neighbours, slots, marks):  # type: ignore[no-untyped-def]
     """Search an index: the place of a neighbour or NOWHERE, where the search ended, its distance
     there, and the first tombstone on the way that the neighbour could take (or the size).
@@ -90,7 +90,7 @@ def look(v, c, at, start, neighbours, slots, marks):  # type: ignore[no-untyped-
     return place, slot, distance, spare
 
 
-@borrowing
+@no_refcount
 def build_index(  # type: ignore[no-untyped-def]
     part, u, c, starts, ends, index_at, indexes, dead, neighbours, slots, marks, slot_heads,
     extents, tops,
@@ -120,7 +120,7 @@ def build_index(  # type: ignore[no-untyped-def]
     indexes[u] = c
 
 
-@borrowing
+@no_refcount
 def take_out(  # type: ignore[no-untyped-def]
     u, place, width, starts, ends, index_at, indexes, neighbours, payload, slots, marks
 ):  # fmt: skip
@@ -148,7 +148,7 @@ def take_out(  # type: ignore[no-untyped-def]
         distance += one
 
 
-@borrowing
+@no_refcount
 def add_to_index(  # type: ignore[no-untyped-def]
     part, u, v, place, slot, distance, spare, starts, ends, index_at, indexes, dead, neighbours,
     slots, marks, slot_heads, extents, tops,
@@ -175,7 +175,7 @@ def add_to_index(  # type: ignore[no-untyped-def]
         dead[u] -= np.uint32(1)
 
 
-@borrowing
+@no_refcount
 def settle(  # type: ignore[no-untyped-def]
     part, u, threshold, width, starts, ends, sizes, index_at, indexes, dead, neighbours, payload,
     slots, marks, heads, slot_heads, extents, tops,

@@ -17,7 +17,7 @@ from penstock.dynamic.list_heap import come_first, move_list
 from penstock.dynamic.list_index import add_to_index, build_index, home, look, settle, take_out
 from penstock.dynamic.list_runs import apply_run
 from penstock.dynamic.list_sizes import INDEX_SIZES, NOWHERE, SIZES
-from penstock.jit import borrowing, borrowing_kernel, prefetch, spliced
+from penstock.jit import always_inline, no_refcount, prefetch
 
 #: Rows that the work is ahead of itself by, in fetching what it will look at.
 AHEAD = 12
@@ -33,7 +33,7 @@ _TOMB = np.uint8(0x80)
 #   heap: free heads [part, class], those of the slots, extents [part, 4], the tops of both pools
 
 
-@spliced
+@always_inline
 def _fetch(pair, starts, ends, index_at, indexes, neighbours, slots, marks):  # type: ignore[no-untyped-def]
     """Begin to bring what a search for an edge will look at first, and the end of its list."""
     u = pair >> np.uint64(32)
@@ -47,7 +47,7 @@ def _fetch(pair, starts, ends, index_at, indexes, neighbours, slots, marks):  # 
         prefetch(slots, slot)
 
 
-@spliced
+@always_inline
 def _scan(v, start, count, neighbours):  # type: ignore[no-untyped-def]
     """The place of a neighbour in a list, or NOWHERE. Counting first goes several entries at a
     time.
@@ -63,7 +63,7 @@ def _scan(v, start, count, neighbours):  # type: ignore[no-untyped-def]
     return place
 
 
-@borrowing
+@no_refcount
 def _apply_row(  # type: ignore[no-untyped-def]
     part, u, v, row, adding, looking, values, width, out, places, tally, starts, ends, sizes,
     index_at, indexes, dead, neighbours, payload, slots, marks, heads, slot_heads, extents, tops,
@@ -116,7 +116,7 @@ def _apply_row(  # type: ignore[no-untyped-def]
     return False
 
 
-@borrowing_kernel
+@no_refcount
 def apply_rows(  # type: ignore[no-untyped-def]
     part, begin, end, pairs, rows, adds, values, threshold, width, multi, looking, out, places,
     tally, keys, facts, starts, ends, sizes, index_at, indexes, dead, neighbours, payload, slots,

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.dynamic.list_heap import come_first, move_list
 from penstock.dynamic.list_sizes import SIZES
-from penstock.jit import borrowing, spliced
+from penstock.jit import always_inline, no_refcount
 from penstock.types import NO_VERTEX
 
 #: What the small table knows of a target: how often it was in the list and is by now, a place it
@@ -18,7 +18,7 @@ BEFORE, NOW, PLACE, ADDED, DELETED = range(5)
 FACTS = 5
 
 
-@spliced
+@always_inline
 def _seek(v, keys, shift, mask):  # type: ignore[no-untyped-def]
     """Where a target is in the small table, or the unused slot that it would be in."""
     h = np.uint64(np.uint32(np.uint64(v) * np.uint64(0x9E3779B1))) >> shift
@@ -27,7 +27,7 @@ def _seek(v, keys, shift, mask):  # type: ignore[no-untyped-def]
     return h
 
 
-@borrowing
+@no_refcount
 def _name_targets(i, j, pairs, start, count, neighbours, keys, facts):  # type: ignore[no-untyped-def]
     """A small table of the targets of rows, with how often each is in the list now, and a place it
     has there. Returns how to look in it.
@@ -53,7 +53,7 @@ def _name_targets(i, j, pairs, start, count, neighbours, keys, facts):  # type: 
     return shift, mask
 
 
-@borrowing
+@no_refcount
 def _drop(u, width, starts, ends, neighbours, payload, keys, facts, shift, mask):  # type: ignore[no-untyped-def]
     """Take all entries out of a list whose targets were deleted."""
     to = starts[u]
@@ -71,7 +71,7 @@ def _drop(u, width, starts, ends, neighbours, payload, keys, facts, shift, mask)
     ends[u] = to
 
 
-@borrowing
+@no_refcount
 def apply_run(  # type: ignore[no-untyped-def]
     part, i, j, u, pairs, rows, adds, looking, multi, values, width, out, places, tally, keys,
     facts, starts, ends, sizes, neighbours, payload, heads, extents, tops,

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.jit import inlined, kernel
+from penstock.jit import helper, kernel
 
 _U = np.uint64
 _SHORT = 24
 
 
-@inlined
+@helper
 def _lower_bound(values, begin, end, value):  # type: ignore[no-untyped-def]
     """The first place of an ascending list whose value is not less."""
     while begin < end:

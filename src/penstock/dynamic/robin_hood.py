@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.jit import inlined, kernel, prefetch
+from penstock.jit import helper, kernel, prefetch
 from penstock.types import NO_VERTEX, U32, U64, Array
 
 #: Entries over slots, at most.
@@ -35,7 +35,7 @@ _TOMB = np.uint8(0x80)
 _DISTANCE = np.uint8(0x7F)
 
 
-@inlined
+@helper
 def _mixed(key):  # type: ignore[no-untyped-def]
     """All bits of a key in each bit of the result: ids that step by a power of two are common."""
     mixed = (key ^ (key >> np.uint64(32))) * _GOLDEN
@@ -132,7 +132,7 @@ def _insert(keys, wanted, most, marks, slots, values, first, new_keys, out, stat
     return len(keys)
 
 
-@inlined
+@helper
 def _carry(key, value, at, distance, marks, slots, values, state):  # type: ignore[no-untyped-def]
     """Put in an entry whose key is not there, from where a search for it ended. Returns 1 if a
     tombstone made room, 0 if an unused slot did, -1 if the table must grow first: then one entry,

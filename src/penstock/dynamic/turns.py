@@ -17,7 +17,7 @@ class _Place:
     number: int | None = None
 
 
-class InLogOrder:
+class CommitQueue:
     """Several threads log at once; each then works in the order of the numbers they got."""
 
     def __init__(self) -> None:

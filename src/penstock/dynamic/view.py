@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from penstock.parallel import ordered_map
 from penstock.radix import sort_pairs
 from penstock.store.catalog import Catalog, IdSpec
 from penstock.store.graph import Graph, MemoryPages
+from penstock.store.kept import Kept
 from penstock.store.layout import Column
 from penstock.store.source import ListArrays
 from penstock.types import NO_VERTEX, U32, U64, Adjacency, Array, Direction, IdKind
@@ -39,7 +40,7 @@ class IdSource(Protocol):
         """What they are."""
 
     @property
-    def kept(self) -> dict[Any, Any]:
+    def kept(self) -> Kept:
         """What others keep with the ids, as long as no vertex is added; then it is another one."""
 
     def in_order(self) -> tuple[Array, U32 | None]:
@@ -203,7 +204,7 @@ class _FrozenIds:
     kind: IdKind
     ids: Array
     vid_of_rank: U32 | None
-    kept: dict[Any, Any]
+    kept: Kept
 
     def in_order(self) -> tuple[Array, U32 | None]:
         """See :class:`IdSource`."""

@@ -30,7 +30,7 @@ from penstock.engine.vertices import by_vid, in_id_order, vid_of, vids_of
 from penstock.errors import OptionError
 from penstock.metrics import clock
 from penstock.store.graph import Graph
-from penstock.store.source import Changing, holding_still, reading
+from penstock.store.reading import Changing, read_locked, reading
 from penstock.trace import write_trace
 from penstock.types import U32, Array, Direction
 
@@ -138,7 +138,7 @@ class Task:
         assert self.engine is not None
         return self.engine.is_resident() and self.engine.budget.left >= 8 * self.graph.num_vertices
 
-    def some(
+    def partial_result(
         self, name: str, vids: U32, values: Array, *, more: Mapping[str, Any] = _NOTHING_MORE,
         **columns: Any,
     ) -> Result:  # fmt: skip
@@ -183,7 +183,7 @@ class Algorithm:
         self._function = function
         self._requirements = requirements
         self._on_devices = on_devices
-        self.verify = holding_still(verify)
+        self.verify = read_locked(verify)
         #: Whether its results have ``edges``.
         self.finds_edges = finds_edges
         self.__doc__ = function.__doc__

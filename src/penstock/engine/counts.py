@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from penstock.store.graph import Graph, serving_direction
+from penstock.store.kept import Slot
 from penstock.store.mapped import read_range
 from penstock.stream.blocks import buffer_sizes
 from penstock.stream.tiers import can_tier, tier_bytes
@@ -22,6 +23,8 @@ from penstock.types import I64, U32, Direction
 #: Where lists are. "disk": in pages, of a file or in memory. "memory": decoded, one list after
 #: another. "gaps": decoded, with room between lists.
 Place = Literal["disk", "memory", "gaps"]
+
+COUNTS: Slot[Counts] = Slot("counts")
 
 #: Vertices whose degrees are looked at together.
 PART = 1 << 16
@@ -136,10 +139,7 @@ class Selected:
 
 def counts_of(graph: Graph) -> Counts:
     """The counts of an open graph, kept with it."""
-    if graph.counts is None:
-        graph.counts = _count(graph)
-    assert isinstance(graph.counts, Counts)
-    return graph.counts
+    return graph.kept.get(COUNTS) or graph.kept.put(COUNTS, value=_count(graph))
 
 
 def _count(graph: Graph) -> Counts:

@@ -16,7 +16,7 @@ _NEW_SHARE = 0.25
 Has = Callable[[int, Piece], bool]
 
 
-class StaticDealer:
+class StaticScheduler:
     """Strategy P: piece j goes to device j mod N. Strategy S: each piece goes to every device."""
 
     def __init__(self, owners: Sequence[int], has: Has, *, to_all: bool) -> None:
@@ -39,7 +39,7 @@ class StaticDealer:
         return take
 
 
-class FreeDealer:
+class DynamicScheduler:
     """A piece to whichever stream is free, unless the others would be done with all of them before
     it is with this one.
     """

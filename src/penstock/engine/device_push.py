@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from penstock.engine.device_group import DeviceGroup
 from penstock.engine.engine import Engine
 from penstock.engine.ranges import narrow_to
-from penstock.engine.team import Team
 from penstock.stream.lists import Piece
 from penstock.types import U8, U32, Array
 
 
-def push_on_devices(engine: Engine, team: Team, frontier: U32, args: tuple[Any, ...]) -> U32:
+def push_on_devices(engine: Engine, team: DeviceGroup, frontier: U32, args: tuple[Any, ...]) -> U32:
     """Push from active vertices; ``args`` are those of the host's kernel. The vertices that were
     reached, ascending; their accumulators are in the host's.
     """

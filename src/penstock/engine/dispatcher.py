@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from penstock.engine.dealing import FreeDealer
+from penstock.engine.dealing import DynamicScheduler
+from penstock.engine.device_group import DeviceGroup
 from penstock.engine.dispatch import Strategy
 from penstock.engine.division import all_pull, alpha
 from penstock.engine.options import DispatchRule
-from penstock.engine.team import Team
 
 #: T_pull / T_gpu for each GPU before anything is measured; of CPU devices, as their threads are.
 GPU_RATIO = 4.0
@@ -17,8 +17,8 @@ LEAST_COST = 0.02
 class Dispatcher:
     """Decides for a team that is mixed. Times are in units of what the host needs to pull."""
 
-    def __init__(self, team: Team, rule: DispatchRule) -> None:
-        assert isinstance(team.dealer, FreeDealer)
+    def __init__(self, team: DeviceGroup, rule: DispatchRule) -> None:
+        assert isinstance(team.dealer, DynamicScheduler)
         self._team, self._dealer, self._rule = team, team.dealer, rule
         hosts = [each.spec for each in team.devices if not each.spec.pulls_only]
         others = [each.spec for each in team.devices if each.spec.pulls_only]

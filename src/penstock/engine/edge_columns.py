@@ -19,9 +19,8 @@ import numpy as np
 from penstock.engine.edge_column_files import Unfinished, open_columns
 from penstock.errors import OptionError
 from penstock.store.graph import Graph
+from penstock.store.kept import Slot
 from penstock.types import U32, VID
-
-_KEY = ("common neighbours", ())
 
 
 class EdgeColumns(Protocol):
@@ -69,8 +68,7 @@ class Home:
     def find(self) -> EdgeColumns | None:
         """The columns, if they are there."""
         if self.folder is None:
-            found: MemoryColumns | None = self.graph.kept.get(_KEY, (None,))[0]
-            return found
+            return self.graph.kept.get(COLUMNS)
         return open_columns(self.folder, self.graph, asked=self.asked)
 
     def begin(self) -> NewColumns:
@@ -133,10 +131,17 @@ class MemoryColumns:
         self.num_edges, self.num_neighbours = num_edges, num_neighbours
         graph = self._graph()
         assert graph is not None
-        # The arrays beside it are what is counted as memory.
-        graph.kept[_KEY] = (self, values, num_neighbours)
-        return self
+        return graph.kept.put(COLUMNS, value=self)
+
+    @property
+    def nbytes(self) -> int:
+        """What it holds."""
+        return self.num_neighbours.nbytes + sum(part.nbytes for part in self._parts)
 
     def read(self, begin: int, end: int) -> U32:
         """The common neighbours of edges ``begin`` to ``end``: not a copy."""
         return self._parts[0][begin:end]
+
+
+#: Columns that are kept with an open graph.
+COLUMNS: Slot[MemoryColumns] = Slot("columns of edges")

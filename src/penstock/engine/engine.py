@@ -1,7 +1,7 @@
 """The engine: the verbs that algorithms are written with, over a graph of any size.
 
-``scan`` goes over every list, ``traverse`` over the lists of given vertices, ``each`` over ranges
-of vertices. Where the lists are, how many threads work and what stays in memory is decided here,
+``scan`` goes over every list, ``traverse`` over the lists of given vertices, ``map_ranges`` over
+ranges of vertices. Where the lists are, how many threads work and what stays in memory is decided
 once, by :mod:`penstock.engine.plan`.
 """
 
@@ -35,7 +35,7 @@ from penstock.stream.tiers import Tier, TieredLists
 from penstock.types import I64, U32, Array, Direction
 
 Kernel = Callable[..., Any]
-#: Vertices in a range of :meth:`Engine.each`.
+#: Vertices in a range of :meth:`Engine.map_ranges`.
 EACH_VERTICES = 1 << 16
 
 
@@ -242,9 +242,9 @@ class Engine:
             chosen: U32 = np.empty(end - begin, np.uint32)
             return chosen[: kernel(begin, end, chosen, *args)].copy()
 
-        return np.concatenate([np.empty(0, np.uint32), *self.each(some, length=length)])
+        return np.concatenate([np.empty(0, np.uint32), *self.map_ranges(some, length=length)])
 
-    def each(self, kernel: Kernel, *args: Any, length: int | None = None) -> list[Any]:
+    def map_ranges(self, kernel: Kernel, *args: Any, length: int | None = None) -> list[Any]:
         """``kernel(begin, end, *args)`` over ranges of vertices; what it returned, in order."""
         total = self.num_vertices if length is None else length
         cuts = [*range(0, total, EACH_VERTICES), total]
@@ -255,9 +255,9 @@ class Engine:
 
         return self.workers.run(work, range(len(cuts) - 1))
 
-    def together(self, kernel: Kernel, *args: Any, alone: bool = False) -> list[Any]:
-        """``kernel(claims, *args)`` once in every thread, or in one that is to work ``alone``; what
-        it returned. The threads share ``claims``, two counters that begin at 0, to divide the work.
+    def run_per_thread(self, kernel: Kernel, *args: Any, single: bool = False) -> list[Any]:
+        """``kernel(claims, *args)`` once in every thread, or in a ``single`` one; what it returned.
+        The threads share ``claims``, two counters that begin at 0, to divide the work.
         """
         claims: I64 = np.zeros(2, np.int64)
 
@@ -265,7 +265,7 @@ class Engine:
             with self.metrics.timed("kernel", stream):
                 return kernel(claims, *args)
 
-        return self.workers.run(work, range(1 if alone else self.workers.count))
+        return self.workers.run(work, range(1 if single else self.workers.count))
 
     def count_edges(self, edges: int) -> None:
         """Count edges that a kernel says it looked at; or fewer than were counted for it."""

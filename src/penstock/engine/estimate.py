@@ -20,10 +20,11 @@ from penstock.engine.needs import Needs
 from penstock.engine.options import RunOptions
 from penstock.engine.plan import SPARE_BYTES, Plan
 from penstock.engine.profile import Cores, Profile, profile_for
+from penstock.engine.topology import CUT_LISTS, LISTS
 from penstock.store.banded_decode import decode_body
 from penstock.store.graph import Graph
 from penstock.store.mapped import iter_parts, read_range
-from penstock.store.source import holding_still
+from penstock.store.reading import read_locked
 from penstock.types import Direction
 
 Limit = Literal["disk", "cores", "memory"]
@@ -119,7 +120,7 @@ class Estimate:
     devices: int = 1
 
 
-@holding_still
+@read_locked
 def estimate_run(
     graph: Graph,
     algorithm: Algorithm,
@@ -157,7 +158,7 @@ def facts_of(graph: Graph, plan: Plan, most: Plan, gather_bytes: Sequence[int]) 
         edges += int(of_pages.sum(dtype=np.int64))
         pages += int(np.count_nonzero(of_pages))
         lists += sum(int(np.count_nonzero(p)) for _, p in iter_parts(graph.degrees(direction)))
-    kept = {key[0] for key in graph.kept if key[1] == columns}
+    loaded = {key[0] for key in graph.kept.keys(LISTS) if key[1] == columns}
     return Facts(
         graph.num_vertices,
         lists,
@@ -169,8 +170,8 @@ def facts_of(graph: Graph, plan: Plan, most: Plan, gather_bytes: Sequence[int]) 
         plan.sizes.state_bytes + plan.worker_bytes,
         most.memory_bytes - (most.sizes.cut_bytes if most.cut else 0),
         _shares(counts, stored, max(plan.needs.gathered_bytes, 1), gather_bytes),
-        loaded=kept >= set(stored),
-        cut_made=any(str(name).startswith("cut ") for name in kept),
+        loaded=loaded >= set(stored),
+        cut_made=any(key[-1] == columns for key in graph.kept.keys(CUT_LISTS)),
         cut_ranges=plan.cut_ranges,
         fresh=not getattr(decode_body, "overloads", True),
         index_bytes=sum(each.bytes for each in graph.storage.catalog.files.values()),

@@ -10,8 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from penstock.device.shape import Shape, shape_of
+from penstock.device.signature import ProgramSignature, signature_of
 from penstock.engine.counts import Counts
+from penstock.engine.device_group import DeviceGroup
 from penstock.engine.dispatch import Strategy
 from penstock.engine.engine import Engine
 from penstock.engine.needs import Needs, ProgramNeeds
@@ -19,7 +20,6 @@ from penstock.engine.options import RunOptions
 from penstock.engine.plan import Plan
 from penstock.engine.programs import Mode, ProgramRun, Settings
 from penstock.engine.scratch import InMemory, ScratchColumn
-from penstock.engine.team import Team
 from penstock.errors import OptionError
 from penstock.program import Program
 from penstock.store.graph import Graph
@@ -62,10 +62,10 @@ def program_requirements(
     arrays that are made when it begins.
     """
     _check(program, mode, strategy)
-    shape = shape_of(program, counts.columns, params, counts.weight)
+    signature = signature_of(program, counts.columns, params, counts.weight)
     fixed = program.fixed_dtypes
     state = sum(dtype.itemsize for dtype in program.state_dtypes.values())
-    read_only = sum(dtype.itemsize for dtype in fixed.values()) + 4 * len(shape.vertex_fields)
+    read_only = sum(dtype.itemsize for dtype in fixed.values()) + 4 * len(signature.vertex_fields)
     arrays = sum(dtype.itemsize for name, dtype in fixed.items() if name not in given)
     held_bytes = sum(given.get(name, 0) for name in fixed)
     sums = sum(dtype.itemsize for dtype in program.accumulators)
@@ -75,14 +75,14 @@ def program_requirements(
     held = state * (1 if mode == "async" else 2) + read_only + flags * 2
     held += sums + 1 if pushes or not has_in else 0
     widths = program.state_dtypes | fixed
-    gathered = sum(widths[name].itemsize if name in widths else 4 for name in shape.gathered)
+    gathered = sum(widths[name].itemsize if name in widths else 4 for name in signature.gathered)
     may_travel = mode == "sync" and strategy in ("auto", "pull") and has_in
     needs = ProgramNeeds(
-        shape, sums, flags + arrays, held_bytes, may_travel, mode == "async", strategy == "push"
+        signature, sums, flags + arrays, held_bytes, may_travel, mode == "async", strategy == "push"
     )
     return [
         Needs(
-            _directions(counts, program, strategy, has_in=has_in), passes, shape.columns, held,
+            _directions(counts, program, strategy, has_in=has_in), passes, signature.columns, held,
             more_bytes=held_bytes, takes_gaps=True, program=needs, parts=parts,
             gathered_bytes=gathered, work=work,
         )
@@ -114,42 +114,42 @@ def _directions(
     return ("in", "out")
 
 
-def make_kernels(shape: Shape, device: str) -> Any:
+def make_kernels(signature: ProgramSignature, device: str) -> Any:
     """The kernels of a program on a device."""
     if device == "reference":
         from penstock.device.reference import ReferenceKernels
 
-        return ReferenceKernels(shape)
+        return ReferenceKernels(signature)
     from penstock.device.cpu import CpuKernels
 
-    return CpuKernels(shape)
+    return CpuKernels(signature)
 
 
 def execute(graph: Graph, plan: Plan, settings: Settings, options: RunOptions) -> Outcome:
     """Run the program that a plan was made for to its end."""
     assert plan.needs.program is not None
-    shape = plan.needs.program.shape
+    signature = plan.needs.program.signature
     in_place = settings.mode == "async"
     with Engine(graph, plan, options) as engine:
         if settings.prepare is not None:
             engine.metrics.per_stream[0].add(settings.prepare(settings))
-        kernels = make_kernels(shape, options.devices[0].kind)
-        with Team(engine, shape, kernels, plan.shares, in_place=in_place) as team:
-            run = ProgramRun(engine, shape, kernels, settings, team)
-            run.run(identity_of(shape, settings))
+        kernels = make_kernels(signature, options.devices[0].kind)
+        with DeviceGroup(engine, signature, kernels, plan.shares, in_place=in_place) as team:
+            run = ProgramRun(engine, signature, kernels, settings, team)
+            run.run(identity_of(signature, settings))
             if not options.on_plain_cpu:
                 engine.facts |= team.facts()
-    columns = {name: run.state.column(name) for name in shape.program.state}
+    columns = {name: run.state.column(name) for name in signature.program.state}
     return Outcome(columns, run.iterations, run.converged, run.totals, engine)
 
 
-def identity_of(shape: Shape, settings: Settings) -> dict[str, Any]:
+def identity_of(signature: ProgramSignature, settings: Settings) -> dict[str, Any]:
     """What a checkpoint must agree on to be continued."""
-    text = "\n".join(w.text + "".join(w.before) for w in shape.written.values())
+    text = "\n".join(w.text + "".join(w.before) for w in signature.written.values())
     facts: Mapping[str, Any] = {
-        "sum": shape.program.sum if isinstance(shape.program.sum, str) else "",
-        "identity": str(shape.program.identities),
-        "state": str(shape.program.state_dtypes),
+        "sum": signature.program.sum if isinstance(signature.program.sum, str) else "",
+        "identity": str(signature.program.identities),
+        "state": str(signature.program.state_dtypes),
     }
     digest = hashlib.sha256((text + str(facts)).encode()).hexdigest()[:16]
     params = {
@@ -157,7 +157,7 @@ def identity_of(shape: Shape, settings: Settings) -> dict[str, Any]:
         for name, value in settings.params.items()
     }
     return {
-        "program": f"{shape.program.name} ({digest})",
+        "program": f"{signature.program.name} ({digest})",
         "mode": settings.mode,
         **params,
     }

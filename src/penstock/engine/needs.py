@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from penstock.device.shape import Shape
+from penstock.device.signature import ProgramSignature
 from penstock.types import Direction
 
 #: Where a run can have its lists. "memory": all of them, decoded. "heads": the first edges of each;
@@ -25,7 +25,7 @@ class Room:
 class ProgramNeeds:
     """What a vertex program needs besides: which of its values may leave memory."""
 
-    shape: Shape
+    signature: ProgramSignature
     #: Bytes for each vertex: of accumulators; of what stays in memory wherever the values are.
     sum_bytes: int
     always_bytes: int

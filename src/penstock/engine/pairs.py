@@ -164,7 +164,7 @@ class Pairs:
         """All threads share the lists of a window."""
         for kernel, least, args in calls:
             begins = max(least - outer.first, 0)
-            self.engine.together(kernel, *outer.arrays(), begins, *args)
+            self.engine.run_per_thread(kernel, *outer.arrays(), begins, *args)
 
     def _call_page(
         self, calls: Callable[[Window], Iterator[Call]], inner: Window, stream: int, piece: Piece

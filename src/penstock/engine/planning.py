@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from penstock.device.spec import Device
 from penstock.engine.counts import counts_of
@@ -11,6 +12,7 @@ from penstock.engine.needs import Needs
 from penstock.engine.options import RunOptions
 from penstock.engine.plan import Plan, make_plan
 from penstock.engine.sizes import Loaded
+from penstock.engine.topology import LISTS
 from penstock.store.graph import Graph
 
 
@@ -29,7 +31,7 @@ def open_engine(graph: Graph, options: RunOptions, *requirements: Needs) -> Engi
 
 def loaded_lists(graph: Graph) -> Loaded:
     """The lists that earlier runs left in memory."""
-    return {key for key in graph.kept if key[0] in graph.directions}
+    return cast("Loaded", graph.kept.keys(LISTS))
 
 
 def _room(spec: Device) -> int | None:

@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from penstock.device.shape import Shape
+from penstock.device.signature import ProgramSignature
 from penstock.engine.checkpoint_file import Facts
+from penstock.engine.device_group import DeviceGroup
 from penstock.engine.dispatch import Strategy, choose, cost, touched_share
 from penstock.engine.dispatcher import Dispatcher
 from penstock.engine.engine import Engine
@@ -17,7 +18,6 @@ from penstock.engine.profile import profile_for
 from penstock.engine.recovery import Recovery
 from penstock.engine.state import Given, State
 from penstock.engine.sweeps import Sweeps, spans
-from penstock.engine.team import Team
 from penstock.errors import OptionError
 from penstock.metrics import Counters, clock
 from penstock.store.page import checksum
@@ -66,16 +66,21 @@ class ProgramRun:
     """One run of one program. :attr:`state` holds the values afterwards."""
 
     def __init__(
-        self, engine: Engine, shape: Shape, kernels: Any, settings: Settings, team: Team
+        self,
+        engine: Engine,
+        signature: ProgramSignature,
+        kernels: Any,
+        settings: Settings,
+        team: DeviceGroup,
     ) -> None:
         self._engine = engine
         self._team = team
         self._dispatcher = Dispatcher(team, engine.options.dispatch) if team.is_mixed else None
-        self._shape = shape
+        self._signature = signature
         self._kernels = kernels
         self._settings = settings
-        self.program = shape.program
-        self.state = State(engine, shape, settings.fixed, in_place=settings.mode == "async")
+        self.program = signature.program
+        self.state = State(engine, signature, settings.fixed, in_place=settings.mode == "async")
         graph = engine.graph
         self._can_pull = not graph.directed or "in" in graph.directions
         both = not graph.directed or {"in", "out"} <= set(graph.directions)
@@ -101,7 +106,7 @@ class ProgramRun:
                 "strategy: notify-pull looks at some of the vertices, which a GPU does not; use "
                 "auto, pull or push, or a CPU beside it"
             )
-        self.sweeps = Sweeps(engine, shape, kernels, self.state, self.active, team)
+        self.sweeps = Sweeps(engine, signature, kernels, self.state, self.active, team)
 
     # The loop
 
@@ -275,13 +280,13 @@ class ProgramRun:
             **self._settings.params, **self.totals,
             "num_vertices": self._engine.num_vertices, "iteration": self.iterations,
         }  # fmt: skip
-        return tuple(values[name] for name in self._shape.params)
+        return tuple(values[name] for name in self._signature.params)
 
     def _initialise(self) -> None:
-        params, shape, state = self._params(), self._shape, self.state
+        params, signature, state = self._params(), self._signature, self.state
 
         def one(stream: int, span: tuple[int, int]) -> None:
-            base, local = state.local(shape.of_init, *span)
+            base, local = state.local(signature.of_init, *span)
             new = state.new_arrays(*span)
             self._kernels.init(*span, base, local, new, params)
             state.store(span[0], new)

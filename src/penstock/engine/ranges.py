@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from penstock.device.lists import restrict_lists
 from penstock.engine.engine import Engine
+from penstock.engine.topology import CUT_LISTS
 from penstock.stream.block import Block
 from penstock.stream.lists import Lists, Piece
 from penstock.stream.resident import ResidentLists
@@ -64,8 +65,8 @@ def _cut_lists(engine: Engine, lists: ResidentLists, ranges: int) -> list[Range]
     found = []
     for low in range(0, n, size):
         high = min(low + size, n)
-        key = (f"cut {low}-{high} of {lists.direction}", engine.columns)
-        blocks = engine.graph.kept.get(key)
+        key = (low, high, lists.direction, engine.columns)
+        blocks = engine.graph.kept.get(CUT_LISTS, *key)
         if blocks is None:
             narrow = narrow_to(low, high)
 
@@ -73,7 +74,7 @@ def _cut_lists(engine: Engine, lists: ResidentLists, ranges: int) -> list[Range]
                 return narrow(piece).block
 
             blocks = lists.scan(cut)
-            engine.graph.kept[key] = blocks
+            engine.graph.kept.put(CUT_LISTS, *key, value=blocks)
         found.append(Range(low, high, lists, _exchange(lists.pieces, blocks)))
     return found
 

@@ -17,6 +17,7 @@ import numpy as np
 from penstock.arrays import fresh
 from penstock.engine import gather
 from penstock.store.graph import Graph
+from penstock.store.kept import Slot
 from penstock.store.mapped import read_range
 from penstock.types import NO_VERTEX, U32, Array
 
@@ -222,16 +223,17 @@ class Namer:
         return found
 
 
+RANKS: Slot[U32] = Slot("ranks of ids")
+
+
 def ranks_of_ids(graph: Graph, *, keep: bool, threads: int = 1) -> U32 | None:
     """The rank of the id of each vertex, if it is in memory, where lists may be, too. ``keep``:
     there is memory for it, from now on.
     """
-    key = ("ranks of ids", ())
-    order = graph.vid_of_rank
-    kept = graph.kept_of_ids
-    if keep and order is not None and key not in kept:
-        kept[key] = gather.inverse(order, threads)
-    found: U32 | None = kept.get(key)
+    order, kept = graph.vid_of_rank, graph.kept_of_ids
+    found = kept.get(RANKS)
+    if found is None and keep and order is not None:
+        found = kept.put(RANKS, value=gather.inverse(order, threads))
     return found
 
 

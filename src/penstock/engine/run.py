@@ -19,10 +19,10 @@ from penstock.engine.result import Result
 from penstock.engine.vertices import by_vid
 from penstock.program import Program
 from penstock.store.graph import Graph
-from penstock.store.source import holding_still
+from penstock.store.reading import read_locked
 
 
-@holding_still
+@read_locked
 def run(
     graph: Graph,
     program: Program,

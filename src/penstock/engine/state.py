@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xxhash
 
-from penstock.device.shape import Shape
+from penstock.device.signature import ProgramSignature
 from penstock.engine.engine import Engine
 from penstock.engine.given import Numbers, SparseNumbers
 from penstock.engine.scratch import InMemory, ScratchColumn, StoredArray
@@ -47,17 +47,22 @@ class State:
     """
 
     def __init__(
-        self, engine: Engine, shape: Shape, fixed: Mapping[str, Given], *, in_place: bool
+        self,
+        engine: Engine,
+        signature: ProgramSignature,
+        fixed: Mapping[str, Given],
+        *,
+        in_place: bool,
     ) -> None:
         self._engine = engine
-        self._shape = shape
+        self._signature = signature
         self.in_memory = engine.plan.state == "memory"
         self._in_place = in_place
         graph = engine.graph
         self._read_only: dict[str, Any] = {}
-        for name in (*shape.program.fixed, *shape.vertex_fields):
+        for name in (*signature.program.fixed, *signature.vertex_fields):
             self._read_only[name] = self._given(name, fixed)
-        dtypes = shape.program.state_dtypes
+        dtypes = signature.program.state_dtypes
         #: Columns that are in a file and, because they are gathered, in memory too.
         self._whole: dict[str, Array] = {}
         if self.in_memory:
@@ -71,7 +76,7 @@ class State:
         self.old = {name: ScratchColumn(folder, d, n) for name, d in dtypes.items()}
         self.new = {name: ScratchColumn(folder, d, n) for name, d in dtypes.items()}
         if engine.plan.state == "streamed":
-            for name in shape.gathered:
+            for name in signature.gathered:
                 self._whole[name] = engine.array(name, self._source(name).dtype)
 
     def _given(self, name: str, fixed: Mapping[str, Given]) -> Any:
@@ -85,7 +90,7 @@ class State:
             return self._array(name, VERTEX_FIELDS[name], degrees)
         if name not in fixed:
             raise OptionError(f"state: the program needs values for its field {name!r}")
-        given, dtype = fixed[name], self._shape.program.fixed_dtypes[name]
+        given, dtype = fixed[name], self._signature.program.fixed_dtypes[name]
         if not isinstance(given, Numbers):
             return self._array(name, dtype, given)
         if isinstance(given, SparseNumbers) and not self.in_memory and given.dtype == dtype:
@@ -129,11 +134,11 @@ class State:
 
     def gathered(self, low: int, high: int) -> Arrays:
         """What is read through neighbour ids, for vertices ``low`` to ``high``."""
-        sources = [self._source(name) for name in self._shape.gathered]
+        sources = [self._source(name) for name in self._signature.gathered]
         if self.in_memory:
             return tuple(array[low:high] for array in sources)
         if self._whole:
-            return tuple(self._whole[name][low:high] for name in self._shape.gathered)
+            return tuple(self._whole[name][low:high] for name in self._signature.gathered)
         return tuple(column.read(low, high) for column in sources)
 
     def local(self, names: Iterable[str], begin: int, end: int) -> tuple[int, Arrays]:
@@ -179,7 +184,7 @@ class State:
     def count_nan(self) -> int:
         """How many values are not numbers, in all fields together."""
         found = 0
-        for name, dtype in self._shape.program.state_dtypes.items():
+        for name, dtype in self._signature.program.state_dtypes.items():
             column = self.old[name]
             for begin in range(0, self._engine.num_vertices if dtype.kind == "f" else 0, PART):
                 end = min(begin + PART, self._engine.num_vertices)

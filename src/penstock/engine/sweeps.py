@@ -13,13 +13,13 @@ import numpy as np
 
 from penstock.arrays import distinct
 from penstock.device.lists import notify
-from penstock.device.shape import Shape
+from penstock.device.signature import ProgramSignature
+from penstock.engine.device_group import DeviceGroup, Pending
 from penstock.engine.device_push import push_on_devices
 from penstock.engine.engine import Engine
 from penstock.engine.ranges import Range, ranges_of
 from penstock.engine.scratch import ScratchColumn
 from penstock.engine.state import State
-from penstock.engine.team import Pending, Team
 from penstock.program import Program
 from penstock.store.page import LARGE
 from penstock.stream.lists import Piece, by_page
@@ -84,10 +84,16 @@ class Sweeps:
     """The three ways an iteration can go. Each returns what kernels returned, in order."""
 
     def __init__(
-        self, engine: Engine, shape: Shape, kernels: Any, state: State, active: U8, team: Team
+        self,
+        engine: Engine,
+        signature: ProgramSignature,
+        kernels: Any,
+        state: State,
+        active: U8,
+        team: DeviceGroup,
     ) -> None:
         self._engine = engine
-        self._shape = shape
+        self._signature = signature
         self._kernels = kernels
         self._state = state
         self._active = active
@@ -112,11 +118,11 @@ class Sweeps:
     def _pull_whole(self, params: Params, pages: range | None) -> Rows:
         state, lists = self._state, self._engine.lists("in")
         self._team.hold(0, state.gathered(0, self._engine.num_vertices))
-        slots = Slots(lists.table, self._shape.program, pages)
+        slots = Slots(lists.table, self._signature.program, pages)
         firsts = lists.table["first_vid"].astype(np.int64)
 
         def one(stream: int, piece: Piece) -> Any:
-            base, local = state.local(self._shape.local, piece.begin, piece.end)
+            base, local = state.local(self._signature.local, piece.begin, piece.end)
             new = state.new_arrays(piece.begin, piece.end)
             found = self._engine.timed_call(
                 stream, piece, self._team.pull, stream, piece, base, local, new, self._active,
@@ -130,14 +136,14 @@ class Sweeps:
                 self._gather(stream, piece, slots.at(piece), slots.sums, params)
                 return []
             # Totals are added up page by page, so that they are the same wherever the pages are.
-            parts = by_page(piece, firsts) if self._shape.program.totals else [piece]
+            parts = by_page(piece, firsts) if self._signature.program.totals else [piece]
             return [one(stream, part) for part in parts]
 
         rows = chain.from_iterable(lists.scan(work, pages=pages, dealer=self._team.dealer))
         return [*rows, *self._finish_slots(slots, params)]
 
     def _gather(self, stream: int, piece: Piece, at: int, sums: Any, params: Params) -> None:
-        base, local = self._state.local(self._shape.local, piece.begin, piece.end)
+        base, local = self._state.local(self._signature.local, piece.begin, piece.end)
         self._engine.timed_call(
             stream, piece, self._team.accumulate, stream, piece, base, at, local, sums, params
         )
@@ -151,7 +157,7 @@ class Sweeps:
         return rows
 
     def _finish(self, begin: int, end: int, at: int, sums: Any, params: Params) -> Any:
-        base, local = self._state.local(self._shape.local, begin, end)
+        base, local = self._state.local(self._signature.local, begin, end)
         new = self._state.new_arrays(begin, end)
         found = self._kernels.finish(begin, end, base, at, local, sums, new, self._active, params)
         self._state.store(begin, new)
@@ -162,7 +168,7 @@ class Sweeps:
         of their own, then apply.
         """
         assert self._ranges is not None
-        engine, program, team = self._engine, self._shape.program, self._team
+        engine, program, team = self._engine, self._signature.program, self._team
         slots = Slots(self._ranges[0].lists.table, program)
         sums = _Sums(engine, program, in_memory=self._state.in_memory)
         if team.shares.division == "S":
@@ -201,7 +207,7 @@ class Sweeps:
 
     def _gather_parts(self, parts: list[Range], slots: Slots, sums: _Sums, params: Params) -> None:
         """Each device gathers from a range of its own, over all pages (Strategy S)."""
-        team, state, program = self._team, self._state, self._shape.program
+        team, state, program = self._team, self._state, self._signature.program
         team.hold_parts([(part.low, state.gathered(part.low, part.high)) for part in parts])
         pending = Pending(len(parts))
 
@@ -236,9 +242,9 @@ class Sweeps:
         marks[touched] = 0
         self._active[frontier] = 0
         lists = engine.lists("in")
-        slots = Slots(lists.table, self._shape.program)
+        slots = Slots(lists.table, self._signature.program)
         gathered = state.gathered(0, engine.num_vertices)
-        _, local = state.local(self._shape.local, 0, engine.num_vertices)
+        _, local = state.local(self._signature.local, 0, engine.num_vertices)
         new = state.new_arrays(0, engine.num_vertices)
 
         def work(stream: int, piece: Piece) -> Any:
@@ -278,7 +284,7 @@ class Sweeps:
 
         A sum whose order matters goes over the lists in their order, one at a time.
         """
-        engine, program, state = self._engine, self._shape.program, self._state
+        engine, program, state = self._engine, self._signature.program, self._state
         self._team.forget()
         if self._sums is None:
             pairs = zip(program.identities, program.accumulators, strict=True)
@@ -288,7 +294,7 @@ class Sweeps:
         marks = self._marked()
         n = engine.num_vertices
         gathered = state.gathered(0, n)
-        _, of_dst = state.local(self._shape.of_dst, 0, n)
+        _, of_dst = state.local(self._signature.of_dst, 0, n)
         everything = program.activate is None or not program.incremental or len(frontier) == n
         if everything:
             frontier = np.arange(n, dtype=np.uint32)
@@ -325,7 +331,7 @@ class Sweeps:
     def _apply_pushed(self, touched: U32, params: Params, *, everything: bool) -> Rows:
         engine, state, sums = self._engine, self._state, self._sums
         n = engine.num_vertices
-        program = self._shape.program
+        program = self._signature.program
         if program.totals or (everything and not program.incremental):
 
             def apply(stream: int, span: tuple[int, int]) -> Any:
@@ -335,7 +341,7 @@ class Sweeps:
             rows = engine.workers.run(apply, spans(n))
             state.swap()
             return rows
-        _, local = state.local(self._shape.local, 0, n)
+        _, local = state.local(self._signature.local, 0, n)
         new = state.new_arrays(0, n)
 
         def some(stream: int, part: U32) -> Any:

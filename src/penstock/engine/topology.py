@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from penstock.engine.counts import Counts
 from penstock.engine.options import RunOptions
 from penstock.engine.plan import Plan
@@ -15,6 +13,7 @@ from penstock.metrics import Metrics, clock
 from penstock.parallel import Workers
 from penstock.process import retain_freed_memory
 from penstock.store.graph import Graph
+from penstock.store.kept import Slot
 from penstock.store.source import InPlace
 from penstock.stream.arena import Arena
 from penstock.stream.block import Block
@@ -23,7 +22,7 @@ from penstock.stream.cache import PageCache
 from penstock.stream.lists import Lists, StreamedLists, column_positions, load
 from penstock.stream.policy import POLICIES
 from penstock.stream.resident import ResidentLists
-from penstock.stream.tiers import TieredLists
+from penstock.stream.tiers import Tier, TieredLists
 from penstock.types import Direction
 
 
@@ -33,6 +32,14 @@ def in_place(graph: Graph, direction: Direction) -> InPlace | None:
     """
     source = graph.source(direction)
     return None if source is None else source.in_place
+
+
+#: What earlier runs leave: lists by direction and columns; the same cut into ranges, by range,
+#: direction and columns; heads by direction and edges; buffers to read single lists, by budget.
+LISTS: Slot[Block] = Slot("lists")
+CUT_LISTS: Slot[list[Block]] = Slot("lists cut into ranges")
+TIERS: Slot[Tier] = Slot("first edges of lists")
+BUFFERS: Slot[Arena] = Slot("buffers of single lists")
 
 
 @dataclass(slots=True)
@@ -66,7 +73,7 @@ class Topology:
         for lists in self._streamed:
             lists.close()
         if self._arena is not None:
-            self.graph.kept[self._arena_key] = self._arena
+            self.graph.kept.put(BUFFERS, self.options.memory, value=self._arena)
             self._arena = None
 
     def lists(self, direction: Direction) -> Lists:
@@ -103,7 +110,6 @@ class Topology:
         """Lists where they stand, or that an earlier run left with the graph, or that are loaded
         now.
         """
-        key = (stored, self.columns)
         table = self.graph.page_table(stored)
         there = in_place(self.graph, stored)
         if there is not None:
@@ -118,7 +124,7 @@ class Topology:
                 lists = Block(0, there.starts, there.neighbours, columns, there.ends)
             return ResidentLists(lists, table, stored, self.workers)
         sizes = list_bytes(self.counts, stored, self.columns)
-        block = self.graph.kept.get(key)
+        block = self.graph.kept.get(LISTS, stored, self.columns)
         if block is None:
             begin = clock()
             with_columns = {c.name: c.dtype for c in self.graph.catalog.columns}
@@ -133,7 +139,7 @@ class Topology:
                 opened.close()
                 self.budget.give_back("page buffers")
             self._streamed.clear()
-            self.graph.kept[key] = block
+            self.graph.kept.put(LISTS, stored, self.columns, value=block)
             self.load_seconds += clock() - begin
         self.budget.take(sizes.resident_bytes, f"{stored}-lists")
         return ResidentLists(block, table, stored, self.workers)
@@ -141,56 +147,57 @@ class Topology:
     def _tiered(self, stored: Direction, head_edges: int) -> TieredLists:
         """Lists in tiers, of which an earlier run may have left what is in memory."""
         begin, kept = clock(), self.graph.kept
-        key = (f"tier {stored}", (str(head_edges),))
+        loaded = kept.get(TIERS, stored, head_edges)
         if self._arena is None:
             # Taken away, because only one run at a time can use it.
             bands = len(self.graph.catalog.page_spec().bands)
-            self._arena = kept.pop(self._arena_key, None) or Arena(self.options.memory, bands)
+            self._arena = kept.take(BUFFERS, self.options.memory) or Arena(
+                self.options.memory, bands
+            )
             self.budget.take(self._arena.nbytes, "list buffers")
         retain_freed_memory(8 << 20)
         sizes = list_bytes(self.counts, stored, ())
         self.budget.take(self.workers.count * sizes.stream_bytes, "page buffers")
-        loaded = key in kept
         found = TieredLists(
             self.graph, stored, self.workers, self.metrics, arena=self._arena,
-            head_edges=head_edges, tier=kept.get(key),
+            head_edges=head_edges, tier=loaded,
         )  # fmt: skip
         self._streamed.append(found)
-        kept[key] = found.tier
+        kept.put(TIERS, stored, head_edges, value=found.tier)
         self.budget.take(_held_bytes(found.tier), f"first edges of {stored}-lists")
-        if not loaded:
+        if loaded is None:
             self.load_seconds += clock() - begin
         return found
-
-    @property
-    def _arena_key(self) -> tuple[str, tuple[str, ...]]:
-        return ("tier buffers", (str(self.options.memory),))
 
     def _make_room(self) -> None:
         """Forget lists of earlier runs that this one has no use for, as far as they would not fit
         beside its own.
         """
         kept = self.graph.kept
-        others = {key: _held_bytes(value) for key, value in kept.items() if not self._uses(*key)}
+        sizes = {key: _held_bytes(value) for key, value in kept.items() if not self._uses(*key)}
+        others = {key: size for key, size in sizes.items() if size}
         total = sum(others.values())
-        for key, size in others.items():
+        for (slot, key), size in others.items():
             if total > self.options.memory - self.plan.memory_bytes:
-                kept.pop(key, None)  # another run may have taken it
+                kept.take(slot, *key)  # another run may have taken it
                 total -= size
 
-    def _uses(self, what: str, columns: tuple[str, ...]) -> bool:
+    def _uses(self, slot: Slot[Any], key: tuple[Any, ...]) -> bool:
         """Whether lists that are kept with the graph are some that this run will ask for."""
         if self.plan.head_edges is not None:
-            tiers = [(f"tier {stored}", (str(self.plan.head_edges),)) for stored in self.directions]
-            return (what, columns) in (self._arena_key, *tiers)
-        wanted = what in self.directions or (self.plan.cut and what.startswith("cut "))
-        return self.plan.resident and columns == self.columns and wanted
+            if slot == BUFFERS:
+                return key == (self.options.memory,)
+            tiers = [(stored, self.plan.head_edges) for stored in self.directions]
+            return slot == TIERS and key in tiers
+        if not self.plan.resident or key[-1:] != (self.columns,):
+            return False
+        return (slot == LISTS and key[0] in self.directions) or (
+            slot == CUT_LISTS and self.plan.cut
+        )
 
 
 def _held_bytes(value: Any) -> int:
     """Bytes of the arrays in what is kept with a graph."""
-    if isinstance(value, np.ndarray):
-        return value.nbytes
-    if isinstance(value, Arena):
-        return value.nbytes
-    return sum(map(_held_bytes, value)) if isinstance(value, list | tuple) else 0
+    if isinstance(value, list | tuple):
+        return sum(map(_held_bytes, value))
+    return int(getattr(value, "nbytes", 0))

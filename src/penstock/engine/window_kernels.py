@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.jit import atomic_add, inlined, kernel
+from penstock.jit import atomic_add, helper, kernel
 
 
-@inlined
+@helper
 def _place(array, begin, end, value):  # type: ignore[no-untyped-def]
     """The first place from ``begin`` on where an ascending array is not below a value."""
     low, high = begin, end

@@ -68,6 +68,11 @@ class Window:
         return np.uint64(self.first), self.offsets, self.neighbours, self.values
 
     @property
+    def nbytes(self) -> int:
+        """What it takes."""
+        return self.offsets.nbytes + self.neighbours.nbytes + self.values.nbytes
+
+    @property
     def num_entries(self) -> int:
         """Edges in it."""
         return len(self.neighbours)
@@ -281,7 +286,9 @@ class PageLists(EarlierLists):
         middles: U32 = np.empty(0, np.uint32)
         for direction in self.directions if total else ():
             self._scan(first, last, direction, offsets, lengths, entries)
-            engine.each(kernels.tidy, offsets, lengths, entries, pairs, middles, length=length)
+            engine.map_ranges(
+                kernels.tidy, offsets, lengths, entries, pairs, middles, length=length
+            )
             if direction != self.directions[-1]:
                 middles = lengths.copy()
         count = int(kernels.compact(offsets, lengths, entries, pairs))

@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock.errors import OptionError
 from penstock.ingest.formats._columns import WEIGHT
-from penstock.jit import inlined, kernel
+from penstock.jit import helper, kernel
 from penstock.parallel import ordered_map
 from penstock.protocols import Source
 from penstock.types import MAX_VERTICES, U8, U64, Array, EdgeChunk
@@ -23,7 +23,7 @@ CHUNK_ROWS = 1 << 19
 GRAPH500 = (0.57, 0.19, 0.19, 0.05)
 
 
-@inlined
+@helper
 def _mix(x):  # type: ignore[no-untyped-def]
     """The finaliser of SplitMix64: every bit of the input moves every bit of the output."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -31,7 +31,7 @@ def _mix(x):  # type: ignore[no-untyped-def]
     return x ^ (x >> np.uint64(31))
 
 
-@inlined
+@helper
 def _shuffled(v, mask, half, odd):  # type: ignore[no-untyped-def]
     """A permutation of 0 .. mask made of odd multiplications, additions and shifts."""
     for k in range(3):
@@ -40,7 +40,7 @@ def _shuffled(v, mask, half, odd):  # type: ignore[no-untyped-def]
     return v
 
 
-@inlined
+@helper
 def _even_bits(x):  # type: ignore[no-untyped-def]
     """Bits 0, 2, 4, ... of a number, side by side."""
     x &= np.uint64(0x5555555555555555)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from penstock.ingest.packing import width_of
-from penstock.jit import inlined, kernel
+from penstock.jit import helper, kernel
 from penstock.types import I64, U8, U32, U64, Array
 
 
@@ -90,7 +90,7 @@ def make_keys(src, dst, table, target_table, first_id, shift, mirrored, drop_loo
 _CELL_BITS = 7
 
 
-@inlined
+@helper
 def _cell(offset):  # type: ignore[no-untyped-def]
     """A number that grows with the offset, about in proportion to its logarithm: the exponent and
     the first bits of the fraction, as floating point has them.

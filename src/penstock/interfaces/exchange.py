@@ -13,7 +13,7 @@ from penstock.errors import BudgetError
 from penstock.interfaces.export import edge_batches, ranked_edges
 from penstock.optional import optional
 from penstock.store.graph import Graph
-from penstock.store.source import holding_still
+from penstock.store.reading import read_locked
 from penstock.types import I64, U32, Array, Direction
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ _END_NAMES = (("src", "dst"), ("source", "target"), ("from", "to"))
 _NETWORKX_BYTES = 200
 
 
-@holding_still
+@read_locked
 def to_arrow(graph: Graph) -> pa.Table:
-    """See :meth:`penstock.store.outward.Outward.to_arrow`."""
+    """See :meth:`penstock.store.exports.ExportMixin.to_arrow`."""
     import pyarrow as pa
 
     schema, batches = edge_batches(graph, _END_NAMES, thread_count())
@@ -35,19 +35,19 @@ def to_arrow(graph: Graph) -> pa.Table:
 
 
 def to_pandas(graph: Graph) -> Any:
-    """See :meth:`penstock.store.outward.Outward.to_pandas`."""
+    """See :meth:`penstock.store.exports.ExportMixin.to_pandas`."""
     optional("pandas", "to_pandas")
     return to_arrow(graph).to_pandas()
 
 
 def to_polars(graph: Graph) -> Any:
-    """See :meth:`penstock.store.outward.Outward.to_polars`."""
+    """See :meth:`penstock.store.exports.ExportMixin.to_polars`."""
     return optional("polars", "to_polars").from_arrow(to_arrow(graph))
 
 
-@holding_still
+@read_locked
 def to_scipy(graph: Graph) -> Any:
-    """See :meth:`penstock.store.outward.Outward.to_scipy`."""
+    """See :meth:`penstock.store.exports.ExportMixin.to_scipy`."""
     sparse = optional("scipy.sparse", "to_scipy")
     direction = graph.directions[0]
     offsets, neighbours, values = _ranked_lists(graph, direction)
@@ -88,9 +88,9 @@ def _ranked_lists(graph: Graph, direction: Direction) -> tuple[I64, U32, Array]:
     return offsets, neighbours, values
 
 
-@holding_still
+@read_locked
 def to_igraph(graph: Graph) -> Any:
-    """See :meth:`penstock.store.outward.Outward.to_igraph`."""
+    """See :meth:`penstock.store.exports.ExportMixin.to_igraph`."""
     igraph = optional("igraph", "to_igraph")
     parts = list(ranked_edges(graph, thread_count()))
     ends = [np.stack(part[:2], axis=1) for part in parts]
@@ -104,9 +104,9 @@ def to_igraph(graph: Graph) -> Any:
     return made
 
 
-@holding_still
+@read_locked
 def to_networkx(graph: Graph, limit: int) -> Any:
-    """See :meth:`penstock.store.outward.Outward.to_networkx`."""
+    """See :meth:`penstock.store.exports.ExportMixin.to_networkx`."""
     nx = optional("networkx", "to_networkx")
     if graph.num_edges > limit:
         gigabytes = graph.num_edges * _NETWORKX_BYTES / 1e9
@@ -129,3 +129,11 @@ def to_networkx(graph: Graph, limit: int) -> Any:
             rows.append(dict(zip(columns, row, strict=True)) for row in values)
         made.add_edges_from(zip(*rows, strict=True))
     return made
+
+
+def nx_graph(graph: Graph) -> Any:
+    """See :meth:`penstock.store.exports.ExportMixin.nx`."""
+    optional("networkx", "nx")
+    from penstock.interfaces.nx.stored import StoredGraph
+
+    return StoredGraph(graph)

@@ -25,7 +25,7 @@ from penstock.ingest.formats._beginning import has_header
 from penstock.progress import Progress, Silent
 from penstock.protocols import ReadOptions
 from penstock.store.graph import Graph
-from penstock.store.source import holding_still
+from penstock.store.reading import read_locked
 from penstock.types import U32, Array
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class _Target:
     compression: str | None
 
 
-@holding_still
+@read_locked
 def export(
     graph: Graph,
     path: str | os.PathLike[str],

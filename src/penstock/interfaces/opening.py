@@ -29,7 +29,7 @@ def open_any(path: str | os.PathLike[str]) -> Graph | DynamicGraph:
     return DynamicGraph(path, read_only=True)
 
 
-def open_still(path: str | os.PathLike[str]) -> Graph:
+def open_snapshot(path: str | os.PathLike[str]) -> Graph:
     """A graph directory as it is now, whatever becomes of it."""
     found = open_any(path)
     if isinstance(found, Graph):

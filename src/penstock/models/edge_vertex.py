@@ -19,7 +19,7 @@ from penstock.engine.run import run
 from penstock.models.values import accumulator_of, identity_of, start_of, with_record
 from penstock.program import Function, Program, SumName
 from penstock.store.graph import Graph
-from penstock.store.source import holding_still
+from penstock.store.reading import read_locked
 
 
 def unchanged(new, old):  # type: ignore[no-untyped-def]
@@ -27,7 +27,7 @@ def unchanged(new, old):  # type: ignore[no-untyped-def]
     return new == old
 
 
-@holding_still
+@read_locked
 def edge_vertex(
     graph: Graph,
     edge_compute: Function,

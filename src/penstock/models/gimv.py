@@ -19,12 +19,12 @@ from penstock.errors import OptionError
 from penstock.models.values import accumulator_of, identity_of, start_of, with_record
 from penstock.program import Function, Program, SumName
 from penstock.store.graph import Graph
-from penstock.store.source import holding_still
+from penstock.store.reading import read_locked
 
 Matrix = Literal["weight", "ones", "column_normalized"]
 
 
-@holding_still
+@read_locked
 def gimv(
     graph: Graph,
     combine2: Function,

@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.errors import CorruptionError
-from penstock.jit import inlined, kernel
+from penstock.jit import helper, kernel
 from penstock.store.banded_decode import MARK_EVERY, decode_body
 from penstock.store.layout import (
     DECODE_ROOM,
@@ -42,19 +42,19 @@ def choose_bands(num_vertices: int, *, ascending: bool) -> tuple[int, ...]:
     return tuple(range(2, widest + 1)) if ascending else (widest,)
 
 
-@inlined
+@helper
 def _width(count):  # type: ignore[no-untyped-def]
     if count == 0:
         return 0
     return 1 if count < 256 else (2 if count < 65536 else 4)
 
 
-@inlined
+@helper
 def _aligned(count):  # type: ignore[no-untyped-def]
     return (count + 7) & ~7
 
 
-@inlined
+@helper
 def _body_bytes(vertices, edges, counts, widths, bands, column_sizes):  # type: ignore[no-untyped-def]
     """Bytes of a body; ``counts[b]`` ids in band b, ``widths[b]`` bytes of a count (-1: large)."""
     total = 8 * len(bands)
@@ -70,7 +70,7 @@ def _body_bytes(vertices, edges, counts, widths, bands, column_sizes):  # type: 
     return total
 
 
-@inlined
+@helper
 def _count_bands(neighbours, start, stop, limits, out):  # type: ignore[no-untyped-def]
     """How many ids of one sorted list fall in each band (all, if there is only one)."""
     begin = start

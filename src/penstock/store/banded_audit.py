@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.errors import CorruptionError
-from penstock.jit import inlined, kernel, load16, load32
+from penstock.jit import helper, kernel, load16, load32
 from penstock.store.page import HEADER_BYTES, LARGE, PageHeader
 from penstock.types import I64, U8
 
@@ -24,7 +24,7 @@ _MEANINGS = {
 }
 
 
-@inlined
+@helper
 def _after(page, at, size):  # type: ignore[no-untyped-def]
     """Where the array after this one begins, or a complaint if the bytes between are not zero."""
     while size % 8 != 0:
@@ -34,7 +34,7 @@ def _after(page, at, size):  # type: ignore[no-untyped-def]
     return at + size
 
 
-@inlined
+@helper
 def _audit_counts(page, marks, at, vertices, width, band, num_bands):  # type: ignore[no-untyped-def]
     before = np.int64(0)
     largest = np.int64(0)

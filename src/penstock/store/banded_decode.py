@@ -20,7 +20,7 @@ from numba.core import cgutils
 from numba.core import types as nbtypes
 from numba.extending import intrinsic
 
-from penstock.jit import inlined, kernel, load32
+from penstock.jit import helper, kernel, load32
 from penstock.store.layout import DECODE_ROOM
 from penstock.store.page import HEADER_BYTES, TAIL_BYTES
 
@@ -96,12 +96,12 @@ def _copier(width: int) -> Any:
 copy2, copy3, copy4 = (_copier(width) for width in (2, 3, 4))
 
 
-@inlined
+@helper
 def _aligned(count):  # type: ignore[no-untyped-def]
     return (count + 7) & ~7
 
 
-@inlined
+@helper
 def _find_arrays(page, small, vertices, edges, bands, column_sizes, arrays):  # type: ignore[no-untyped-def]
     """Fill in, for ids of 2, 3 and 4 bytes: where the counts begin, bytes of a count, where the ids
     begin, number of ids. Returns where the columns begin, or -1 if the sizes contradict each other
@@ -132,13 +132,13 @@ def _find_arrays(page, small, vertices, edges, bands, column_sizes, arrays):  # 
     return columns if total == edges and at <= len(page) - TAIL_BYTES else -1
 
 
-@inlined
+@helper
 def _mask(width):  # type: ignore[no-untyped-def]
     """What a number of this many bytes keeps of a load of 4 bytes."""
     return (_U(1) << (_U(8) * width)) - _U(1)
 
 
-@inlined
+@helper
 def _fill_offsets(page, vertices, arrays, offsets):  # type: ignore[no-untyped-def]
     """Turn counts into offsets; returns whether each band's counts add up to its ids."""
     at2, width2, at3, width3 = arrays[0, 0], arrays[0, 1], arrays[1, 0], arrays[1, 1]
@@ -165,7 +165,7 @@ def _fill_offsets(page, vertices, arrays, offsets):  # type: ignore[no-untyped-d
     return sum2 == arrays[0, 3] and sum3 == arrays[1, 3] and sum4 == arrays[2, 3]
 
 
-@inlined
+@helper
 def _copy_within(page, at, width, count, neighbours, e):  # type: ignore[no-untyped-def]
     """Copy a band's part of a list without a look beyond the page; returns where it ends."""
     end = at + width * count

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numba.core import types as nbtypes
 
-from penstock.jit import inlined, kernel, load32
+from penstock.jit import helper, kernel, load32
 from penstock.store.banded_decode import MARK_EVERY, copy2, copy3, copy4
 from penstock.store.page import HEADER_BYTES, LARGE
 from penstock.types import I64, U32, Array
@@ -64,7 +64,7 @@ def page_places(table: Array, fronts: I64) -> I64:
     return places
 
 
-@inlined
+@helper
 def _page_of(places, v):  # type: ignore[no-untyped-def]
     """The page in which the list of a vertex begins."""
     low, high = 0, len(places)
@@ -79,7 +79,7 @@ def _page_of(places, v):  # type: ignore[no-untyped-def]
     return low
 
 
-@inlined
+@helper
 def _open_front(places, page, fronts, bands, where):  # type: ignore[no-untyped-def]
     """Fill in, for each band: where its counts are among the fronts, bytes of a count, where in
     the page its ids are, number of ids. All zero in a page without edges.
@@ -106,7 +106,7 @@ def _open_front(places, page, fronts, bands, where):  # type: ignore[no-untyped-
         at += (where[b, 3] * bands[b] + 7) & ~7
 
 
-@inlined
+@helper
 def _count(fronts, where, b, place):  # type: ignore[no-untyped-def]
     """Ids in a band of the list at a place of a small page."""
     width = where[b, 1]
@@ -114,7 +114,7 @@ def _count(fronts, where, b, place):  # type: ignore[no-untyped-def]
     return np.int64(load32(fronts, where[b, 0] + width * place)) & mask
 
 
-@inlined
+@helper
 def _advance(fronts, mark, where, bands, reached, place, before):  # type: ignore[no-untyped-def]
     """Count the ids before a place: on from ``reached``, or from the mark before it."""
     num_bands = len(bands)
@@ -128,7 +128,7 @@ def _advance(fronts, mark, where, bands, reached, place, before):  # type: ignor
             before[b] += _count(fronts, where, b, k)
 
 
-@inlined
+@helper
 def _ask(requests, count, used, last, page, begin, end, room, gap):  # type: ignore[no-untyped-def]
     """Have some bytes of a page read: by the last request for the band (-1: none), or a new one.
     Returns the request, or -1 if there is no room, and how much is used then.
@@ -147,7 +147,7 @@ def _ask(requests, count, used, last, page, begin, end, room, gap):  # type: ign
     return count, used + end - begin
 
 
-@inlined
+@helper
 def _ask_for_list(  # type: ignore[no-untyped-def]
     page, lo, hi, where, before, bands, page_bytes, room, gap, requests, count, used, last, segments
 ):
@@ -234,7 +234,7 @@ def plan_batch(  # type: ignore[no-untyped-def]
     return _placed(requests, count, start + lists, 0, lists)
 
 
-@inlined
+@helper
 def _placed(requests, count, start, done, lists):  # type: ignore[no-untyped-def]
     """Give each request its place in the arena, one after another."""
     at = np.int64(0)
@@ -265,7 +265,7 @@ def read_requests(files, page_bytes, address, requests, count):  # type: ignore[
     return -1
 
 
-@inlined
+@helper
 def _sum_block(words, at):  # type: ignore[no-untyped-def]
     """A checksum of a block that begins at this word: polynomials modulo 2**64 with an odd base, so
     that a change of one word always changes it.
@@ -331,7 +331,7 @@ def gather_batch(arena, lists, requests, segments, bands, offsets, neighbours): 
     offsets[lists] = e
 
 
-@inlined
+@helper
 def _length(offsets, rest, v):  # type: ignore[no-untyped-def]
     """Edges of a list, by two arrays of offsets, which may end before it."""
     edges = np.int64(0)

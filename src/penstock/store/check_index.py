@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from penstock.jit import inlined, kernel
+from penstock.jit import helper, kernel
 from penstock.store.catalog import DirectionStats
 from penstock.store.layout import MAX_PAGE_VERTICES
 from penstock.store.mapped import iter_parts, read_range
@@ -22,7 +22,7 @@ from penstock.types import I64, U32, U64, Array
 _LANES = 4
 
 
-@inlined
+@helper
 def _mix(x):  # type: ignore[no-untyped-def]
     """The finaliser of SplitMix64: every bit of the input moves every bit of the output."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

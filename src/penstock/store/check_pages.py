@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.errors import CorruptionError
-from penstock.jit import inlined, kernel
+from penstock.jit import helper, kernel
 from penstock.store.banded import CODE as BANDED
 from penstock.store.catalog import Catalog
 from penstock.store.layout import make_layout
@@ -38,7 +38,7 @@ class PageFacts:
     last: int = -1
 
 
-@inlined
+@helper
 def _mix(x):  # type: ignore[no-untyped-def]
     """The finaliser of SplitMix64: every bit of the input moves every bit of the output."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -17,9 +17,10 @@ from penstock.parallel import ordered_map
 from penstock.store.catalog import Catalog, read_catalog
 from penstock.store.contents import stripe_name
 from penstock.store.direct import open_direct, read_at
+from penstock.store.exports import ExportMixin
 from penstock.store.index_files import IndexFiles
+from penstock.store.kept import Kept
 from penstock.store.layout import Layout, make_layout
-from penstock.store.outward import Outward
 from penstock.store.page import PageHeader, check_page
 from penstock.store.source import ListSource
 from penstock.types import U8, U32, Adjacency, Array, Direction
@@ -127,7 +128,7 @@ def serving_direction(
     )
 
 
-class Graph(Outward):
+class Graph(ExportMixin):
     """A graph that algorithms run on, on disk or in memory; it does not change.
 
     Vertices have the user's ids outside and numbers 0 .. n-1 (*vids*, in stored order) inside.
@@ -152,10 +153,8 @@ class Graph(Outward):
         self.load_array = load_array
         #: The index files; None for a graph in memory.
         self.files = files
-        #: What plans are made from, once it was counted.
-        self.counts: object = None
-        #: What layers above keep in memory as long as the graph is open, by a key of theirs.
-        self.kept: dict[Any, Any] = {}
+        #: What layers above keep in memory as long as the graph is open.
+        self.kept = Kept()
         #: The same, as long as the graph has the same ids.
         self.kept_of_ids = self.kept
         self._page_tables: dict[Direction, Array] = {}

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from penstock.errors import AddressingError, CorruptionError
-from penstock.jit import inlined, kernel, load16, load32
+from penstock.jit import helper, kernel, load16, load32
 from penstock.store.layout import (
     DECODE_ROOM,
     MAX_PAGE_VERTICES,
@@ -82,13 +82,13 @@ def _place(degrees, edge_bytes, room, most, state, firsts, runs):  # type: ignor
     return pages
 
 
-@inlined
+@helper
 def _put(page, at, width, value):  # type: ignore[no-untyped-def]
     for k in range(width):
         page[at + k] = np.uint8((value >> (8 * k)) & 0xFF)
 
 
-@inlined
+@helper
 def _vid(page, at):  # type: ignore[no-untyped-def]
     return np.int64(load32(page, at)) | (np.int64(load16(page, at + 4)) << 32)
 

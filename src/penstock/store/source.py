@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from functools import wraps
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from penstock.errors import OptionError
 from penstock.types import U32, U64, Array
 
 if TYPE_CHECKING:
@@ -71,36 +68,3 @@ class ListSource(Protocol):
         already; ``columns``: the numbers of the columns that are wanted. ``stored``: what the base
         has of these lists, if it has any.
         """
-
-
-@runtime_checkable
-class Changing(Protocol):
-    """A graph that changes: whoever wants to look at it holds it still meanwhile."""
-
-    def reading(self) -> AbstractContextManager[Graph]:
-        """The graph as it is, which stays so until the context is left."""
-
-
-def reading(graph: Graph | Changing) -> AbstractContextManager[Graph]:
-    """A graph that algorithms can run on: itself, unless it changes."""
-    from penstock.store.graph import Graph
-
-    if isinstance(graph, Graph):
-        return nullcontext(graph)
-    if isinstance(graph, Changing):
-        return graph.reading()
-    raise OptionError(
-        f"graph: expected a graph, got {type(graph).__name__}; open one with ps.open(path) or make "
-        "one with ps.from_edges(src, dst)"
-    )
-
-
-def holding_still(function: Function) -> Function:
-    """A function of a graph that takes one that changes, too: it holds it still meanwhile."""
-
-    @wraps(function)
-    def held(graph: Graph | Changing, *args: Any, **kwargs: Any) -> Any:
-        with reading(graph) as still:
-            return function(still, *args, **kwargs)
-
-    return cast("Function", held)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from penstock.device.shape import Shape
+from penstock.device.signature import ProgramSignature
 from penstock.device.spelling import (
     applied,
     call,
@@ -42,145 +42,152 @@ def _grid(variable: str, stop: str, body: list[str]) -> list[str]:
     return _each(variable, "cuda.grid(1)", stop, "cuda.gridsize(1)", body)
 
 
-def _places(shape: Shape, mark: str, index: str) -> list[str]:
-    return [f"{mark}{k}[{index}]" for k in range(len(shape.program.accumulators))]
+def _places(signature: ProgramSignature, mark: str, index: str) -> list[str]:
+    return [f"{mark}{k}[{index}]" for k in range(len(signature.program.accumulators))]
 
 
-def _read(shape: Shape, mark: str, index: str) -> str:
+def _read(signature: ProgramSignature, mark: str, index: str) -> str:
     """The accumulator at an index."""
-    return tuple_of(_places(shape, mark, index))
+    return tuple_of(_places(signature, mark, index))
 
 
-def _write(shape: Shape, mark: str, index: str, value: str) -> list[str]:
-    pairs = zip(_places(shape, mark, index), parts(shape, value), strict=True)
+def _write(signature: ProgramSignature, mark: str, index: str, value: str) -> list[str]:
+    pairs = zip(_places(signature, mark, index), parts(signature, value), strict=True)
     return [f"{place} = {part}" for place, part in pairs]
 
 
-def _edge(shape: Shape) -> list[str]:
+def _edge(signature: ProgramSignature) -> list[str]:
     return [
-        f"edge_{name} = {number(shape.edge_dtypes[name], f'column{place}[k]')}"
-        for name, place in shape.edge_fields.items()
+        f"edge_{name} = {number(signature.edge_dtypes[name], f'column{place}[k]')}"
+        for name, place in signature.edge_fields.items()
     ]
 
 
-def _vid(shape: Shape, end: str, value: str) -> list[str]:
+def _vid(signature: ProgramSignature, end: str, value: str) -> list[str]:
     """The id of an edge's end, if ``gather`` asks for it."""
-    return [f"{end}_vid = {value}"] if "vid" in shape.written["gather"].fields(end) else []
+    return [f"{end}_vid = {value}"] if "vid" in signature.written["gather"].fields(end) else []
 
 
-def _dst(shape: Shape, index: str = "i") -> list[str]:
+def _dst(signature: ProgramSignature, index: str = "i") -> list[str]:
     """Lines that load what ``gather`` reads of the vertex that gathers."""
-    lines = record(shape, "dst", shape.of_dst, f"l_{{}}[{index}]")
-    return [*lines, *_vid(shape, "dst", f"first + {index}")]
+    lines = record(signature, "dst", signature.of_dst, f"l_{{}}[{index}]")
+    return [*lines, *_vid(signature, "dst", f"first + {index}")]
 
 
-def _src(shape: Shape) -> list[str]:
+def _src(signature: ProgramSignature) -> list[str]:
     """Lines that load what ``gather`` reads of edge ``k`` and of its other end."""
-    lines = ["u = np.int64(neighbours[k])", *record(shape, "src", shape.gathered, "g_{}[u]")]
-    return [*lines, *_vid(shape, "src", "u + low"), *_edge(shape)]
+    lines = [
+        "u = np.int64(neighbours[k])",
+        *record(signature, "src", signature.gathered, "g_{}[u]"),
+    ]
+    return [*lines, *_vid(signature, "src", "u + low"), *_edge(signature)]
 
 
-def _contribution(shape: Shape) -> list[str]:
+def _contribution(signature: ProgramSignature) -> list[str]:
     """The line, or lines, that make ``x`` of them."""
-    return take(shape, "x", call(shape.written["gather"]))
+    return take(signature, "x", call(signature.written["gather"]))
 
 
-def _sum_list(shape: Shape, begin: str, step: str) -> list[str]:
+def _sum_list(signature: ProgramSignature, begin: str, step: str) -> list[str]:
     """Sum over the list of vertex ``i`` into ``a``: edges ``begin``, ``begin + step``, ..."""
-    body = [*_src(shape), *_contribution(shape), *plus(shape, "a", "x")]
+    body = [*_src(signature), *_contribution(signature), *plus(signature, "a", "x")]
     lines = ["stop = np.int64(offsets[i + 1])"]
     return [*lines, *_each("k", f"np.int64(offsets[i]){begin}", "stop", step, body)]
 
 
-def _cells(shape: Shape) -> list[str]:
+def _cells(signature: ProgramSignature) -> list[str]:
     """Shared memory for an accumulator of each thread."""
-    dtypes = enumerate(shape.program.accumulators)
+    dtypes = enumerate(signature.program.accumulators)
     lines = [f"cells{k} = cuda.shared.array(BLOCK, types.{dtype.name})" for k, dtype in dtypes]
     return [*lines, "t = cuda.threadIdx.x"]
 
 
-def _tree(shape: Shape, lane: str, width: str) -> list[str]:
+def _tree(signature: ProgramSignature, lane: str, width: str) -> list[str]:
     """Join ``a`` of ``width`` threads: the one in lane 0 has the sum. Whole blocks come here."""
     step = [
         f"if {lane} < stride:",
-        f"    x = {_read(shape, 'cells', 't + stride')}",
-        *indented([*plus(shape, "a", "x"), *_write(shape, "cells", "t", "a")]),
+        f"    x = {_read(signature, 'cells', 't + stride')}",
+        *indented([*plus(signature, "a", "x"), *_write(signature, "cells", "t", "a")]),
         "cuda.syncthreads()",
         "stride >>= 1",
     ]
-    lines = [*_write(shape, "cells", "t", "a"), "cuda.syncthreads()", f"stride = {width} // 2"]
+    lines = [*_write(signature, "cells", "t", "a"), "cuda.syncthreads()", f"stride = {width} // 2"]
     return [*lines, "while stride > 0:", *indented(step)]
 
 
-def gather_threads(shape: Shape) -> list[str]:
+def gather_threads(signature: ProgramSignature) -> list[str]:
     """A thread for each of the chosen vertices."""
-    body = ["i = np.int64(chosen[c])", *_dst(shape), f"a = {identity(shape)}"]
-    body += [*_sum_list(shape, "", "1"), *_write(shape, "s", "i", "a")]
+    body = ["i = np.int64(chosen[c])", *_dst(signature), f"a = {identity(signature)}"]
+    body += [*_sum_list(signature, "", "1"), *_write(signature, "s", "i", "a")]
     return _grid("c", "len(chosen)", body)
 
 
-def gather_teams(shape: Shape, width: str) -> list[str]:
+def gather_teams(signature: ProgramSignature, width: str) -> list[str]:
     """``width`` threads for each. ``start`` is the same for the whole block, since all its threads
     must meet in the tree.
     """
     teams = f"BLOCK // {width}"
-    inside = ["i = np.int64(chosen[c])", *_dst(shape), *_sum_list(shape, " + lane", width)]
-    body = [f"c = start + t // {width}", f"a = {identity(shape)}", "if c < len(chosen):"]
-    body += [*indented(inside), *_tree(shape, "lane", width)]
+    inside = ["i = np.int64(chosen[c])", *_dst(signature), *_sum_list(signature, " + lane", width)]
+    body = [f"c = start + t // {width}", f"a = {identity(signature)}", "if c < len(chosen):"]
+    body += [*indented(inside), *_tree(signature, "lane", width)]
     body += ["if lane == 0 and c < len(chosen):"]
-    body += indented(_write(shape, "s", "np.int64(chosen[c])", "a"))
+    body += indented(_write(signature, "s", "np.int64(chosen[c])", "a"))
     start, step = (f"cuda.{which}.x * ({teams})" for which in ("blockIdx", "gridDim"))
-    lines = [*_cells(shape), f"lane = t % {width}"]
+    lines = [*_cells(signature), f"lane = t % {width}"]
     return [*lines, *_each("start", start, "len(chosen)", step, body)]
 
 
-def gather_shuffled(shape: Shape) -> list[str]:
+def gather_shuffled(signature: ProgramSignature) -> list[str]:
     """32 threads for each, which hand their sums to each other."""
-    body = ["i = np.int64(chosen[c])", *_dst(shape), f"a = {identity(shape)}"]
-    body += [*_sum_list(shape, " + lane", "32"), "stride = 16", "while stride > 0:"]
-    body += indented([f"x = {_shuffled(shape)}", *plus(shape, "a", "x"), "stride >>= 1"])
-    body += ["if lane == 0:", *indented(_write(shape, "s", "i", "a"))]
+    body = ["i = np.int64(chosen[c])", *_dst(signature), f"a = {identity(signature)}"]
+    body += [*_sum_list(signature, " + lane", "32"), "stride = 16", "while stride > 0:"]
+    body += indented([f"x = {_shuffled(signature)}", *plus(signature, "a", "x"), "stride >>= 1"])
+    body += ["if lane == 0:", *indented(_write(signature, "s", "i", "a"))]
     lines = ["lane = cuda.threadIdx.x % 32"]
     step = "cuda.gridsize(1) // 32"
     return [*lines, *_each("c", "cuda.grid(1) // 32", "len(chosen)", step, body)]
 
 
-def _shuffled(shape: Shape) -> str:
+def _shuffled(signature: ProgramSignature) -> str:
     """The accumulator ``a`` of the thread ``stride`` lanes further on."""
     found = []
-    for dtype, part in zip(shape.program.accumulators, parts(shape, "a"), strict=True):
+    for dtype, part in zip(signature.program.accumulators, parts(signature, "a"), strict=True):
         sent = part if dtype.name in _SHUFFLED else f"np.int64({part})"
         text = f"cuda.shfl_down_sync(0xFFFFFFFF, {sent}, stride)"
         found.append(text if sent == part else cast(dtype, text))
     return tuple_of(found)
 
 
-def gather_list(shape: Shape) -> list[str]:
+def gather_list(signature: ProgramSignature) -> list[str]:
     """The whole grid for the list of vertex 0: a sum for each block."""
-    lines = [*_cells(shape), "i = 0", *_dst(shape), f"a = {identity(shape)}"]
-    lines += _sum_list(shape, " + cuda.grid(1)", "cuda.gridsize(1)")
-    lines += [*_tree(shape, "t", "BLOCK"), "if t == 0:"]
-    return [*lines, *indented(_write(shape, "s", "cuda.blockIdx.x", "a"))]
+    lines = [*_cells(signature), "i = 0", *_dst(signature), f"a = {identity(signature)}"]
+    lines += _sum_list(signature, " + cuda.grid(1)", "cuda.gridsize(1)")
+    lines += [*_tree(signature, "t", "BLOCK"), "if t == 0:"]
+    return [*lines, *indented(_write(signature, "s", "cuda.blockIdx.x", "a"))]
 
 
-def fold(shape: Shape) -> list[str]:
+def fold(signature: ProgramSignature) -> list[str]:
     """One block joins the sums of blocks."""
-    body = [f"x = {_read(shape, 's', 'k')}", *plus(shape, "a", "x")]
-    lines = [*_cells(shape), f"a = {identity(shape)}", *_each("k", "t", "count", "BLOCK", body)]
-    lines += [*_tree(shape, "t", "BLOCK"), "if t == 0:"]
-    return [*lines, *indented(_write(shape, "s", "0", "a"))]
+    body = [f"x = {_read(signature, 's', 'k')}", *plus(signature, "a", "x")]
+    lines = [
+        *_cells(signature),
+        f"a = {identity(signature)}",
+        *_each("k", "t", "count", "BLOCK", body),
+    ]
+    lines += [*_tree(signature, "t", "BLOCK"), "if t == 0:"]
+    return [*lines, *indented(_write(signature, "s", "0", "a"))]
 
 
-def gather_shards(shape: Shape) -> list[str]:
+def gather_shards(signature: ProgramSignature) -> list[str]:
     """A block for each shard. The copy of vertex j that a thread adds to is
     ``cells[j * copies + t % copies]``.
     """
-    dtype, name = shape.program.accumulators[0], shape.program.sum
-    edges = ["j = np.int64(targets[k])", *_dst(shape, "begin + j"), *_src(shape)]
-    edges += _contribution(shape)
+    dtype, name = signature.program.accumulators[0], signature.program.sum
+    edges = ["j = np.int64(targets[k])", *_dst(signature, "begin + j"), *_src(signature)]
+    edges += _contribution(signature)
     edges.append(f"cuda.atomic.{name}(cells, j * copies + t % copies, x)")
     merge = ["c = (k // stride) * copies + k % stride", "a = cells[c]", "x = cells[c + stride]"]
-    merge += [*plus(shape, "a", "x"), "cells[c] = a"]
+    merge += [*plus(signature, "a", "x"), "cells[c] = a"]
     level = _each("k", "t", "size * stride", "BLOCK", merge)
     stop = "np.int64(offsets[begin + size])"
     return [
@@ -201,33 +208,33 @@ def gather_shards(shape: Shape) -> list[str]:
     ]
 
 
-def send(shape: Shape) -> list[str]:
+def send(signature: ProgramSignature) -> list[str]:
     """A thread for each edge writes what it contributes."""
-    dst = _dst(shape)
+    dst = _dst(signature)
     body = ["i = np.int64(owners[k])", *dst] if dst else []
-    body += [*_src(shape), *_contribution(shape), "place = np.int64(slots[k])"]
-    return _grid("k", "len(neighbours)", [*body, *_write(shape, "m", "place", "x")])
+    body += [*_src(signature), *_contribution(signature), "place = np.int64(slots[k])"]
+    return _grid("k", "len(neighbours)", [*body, *_write(signature, "m", "place", "x")])
 
 
-def combine(shape: Shape) -> list[str]:
+def combine(signature: ProgramSignature) -> list[str]:
     """A thread for each vertex sums what was sent to it."""
-    sums = [f"x = {_read(shape, 'm', 'k')}", *plus(shape, "a", "x")]
+    sums = [f"x = {_read(signature, 'm', 'k')}", *plus(signature, "a", "x")]
     body = [
         "i = np.int64(order[c])",
-        f"a = {identity(shape)}",
+        f"a = {identity(signature)}",
         "begin = np.int64(bases[c // 32]) + c % 32",
         "stop = begin + 32 * (np.int64(offsets[i + 1]) - np.int64(offsets[i]))",
         *_each("k", "begin", "stop", "32", sums),
-        *_write(shape, "s", "i", "a"),
+        *_write(signature, "s", "i", "a"),
     ]
     return _grid("c", "len(order)", body)
 
 
-def apply(shape: Shape) -> list[str]:
+def apply(signature: ProgramSignature) -> list[str]:
     """A thread for each vertex: new values, active flags, totals."""
-    program, written = shape.program, shape.written
+    program, written = signature.program, signature.written
     counted = program.activate is not None
-    body = [f"a = {_read(shape, 's', 'i')}", *applied(shape, "first + i")]
+    body = [f"a = {_read(signature, 's', 'i')}", *applied(signature, "first + i")]
     if counted:
         body += [f"if {call(written['activate'])}:", "    active[i] = 1", "    found += 1"]
         body += ["else:", "    active[i] = 0"]
@@ -256,11 +263,11 @@ def _add_totals(values: list[str]) -> list[str]:
     ]
 
 
-def push(shape: Shape) -> list[str]:
+def push(signature: ProgramSignature) -> list[str]:
     """Along out-lists. The page of a vertex is the last that begins with it or before it."""
-    edges = ["u = np.int64(neighbours[k])", *record(shape, "dst", shape.of_dst, "d_{}[u]")]
-    edges += [*_vid(shape, "dst", "u + low"), *_edge(shape), *_contribution(shape)]
-    edges += [f"cuda.atomic.{shape.program.sum}(s0, u, x)", "if touched[u] == 0:"]
+    edges = ["u = np.int64(neighbours[k])", *record(signature, "dst", signature.of_dst, "d_{}[u]")]
+    edges += [*_vid(signature, "dst", "u + low"), *_edge(signature), *_contribution(signature)]
+    edges += [f"cuda.atomic.{signature.program.sum}(s0, u, x)", "if touched[u] == 0:"]
     edges += indented(
         [
             "touched[u] = 1",
@@ -275,22 +282,22 @@ def push(shape: Shape) -> list[str]:
             "next_pages[page] = 1",
         ]
     )
-    body = ["i = np.int64(chosen[c])", *record(shape, "src", shape.gathered, "f_{}[i]")]
-    body += [*_vid(shape, "src", "first + i"), "stop = np.int64(offsets[i + 1])"]
+    body = ["i = np.int64(chosen[c])", *record(signature, "src", signature.gathered, "f_{}[i]")]
+    body += [*_vid(signature, "src", "first + i"), "stop = np.int64(offsets[i + 1])"]
     body += _each("k", "np.int64(offsets[i]) + lane", "stop", "width", edges)
     lines = ["lane = cuda.grid(1) % width"]
     step = "cuda.gridsize(1) // width"
     return [*lines, *_each("c", "cuda.grid(1) // width", "len(chosen)", step, body)]
 
 
-def merge_sums(shape: Shape) -> list[str]:
+def merge_sums(signature: ProgramSignature) -> list[str]:
     """Sums of another device into those that are here."""
-    inside = [f"a = {_read(shape, 's', 'i')}", f"x = {_read(shape, 'o', 'i')}"]
-    inside += [*plus(shape, "a", "x"), *_write(shape, "s", "i", "a"), "touched[i] = 1"]
+    inside = [f"a = {_read(signature, 's', 'i')}", f"x = {_read(signature, 'o', 'i')}"]
+    inside += [*plus(signature, "a", "x"), *_write(signature, "s", "i", "a"), "touched[i] = 1"]
     return _grid("i", "count", ["if other_touched[i] != 0:", *indented(inside)])
 
 
-def reset(shape: Shape) -> list[str]:
+def reset(signature: ProgramSignature) -> list[str]:
     """Sums back to where they begin."""
-    constants = [f"s{k}[i] = IDENTITY{k}" for k in range(len(shape.program.accumulators))]
+    constants = [f"s{k}[i] = IDENTITY{k}" for k in range(len(signature.program.accumulators))]
     return _grid("i", "count", [*constants, "touched[i] = 0"])

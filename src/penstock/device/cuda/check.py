@@ -23,12 +23,12 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from penstock.device.cuda.kernels import MOST_REGISTERS, REGISTERS, SHARED_BYTES, CudaKernels
-from penstock.device.shape import Shape
+from penstock.device.signature import ProgramSignature
 from penstock.errors import OptionError
 
 Capability = tuple[int, int]
-#: A program's name, its shape, and values of its parameters.
-Listed = tuple[str, Shape] | tuple[str, Shape, Mapping[str, Any]]
+#: A program's name, its signature, and values of its parameters.
+Listed = tuple[str, ProgramSignature] | tuple[str, ProgramSignature, Mapping[str, Any]]
 
 #: Compute capabilities that kernels are compiled for; toolkits from CUDA 13 on have none below.
 CAPABILITIES: tuple[Capability, ...] = ((7, 5), (8, 0), (9, 0), (10, 0))
@@ -135,8 +135,8 @@ def check_all(
     """
     ptxas = find_ptxas()
     with ThreadPoolExecutor() as pool:
-        for name, shape, *params in programs:
-            kernels = CudaKernels(shape, block)
+        for name, signature, *params in programs:
+            kernels = CudaKernels(signature, block)
             found: list[tuple[str, Capability, Future[Resources] | None]] = []
             for kernel in kernels.names:
                 texts = kernels.ptx(kernel, capabilities, *params)

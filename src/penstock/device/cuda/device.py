@@ -21,7 +21,7 @@ from penstock.device.cuda.push import Pushing
 from penstock.device.cuda.streams import Stream, Streams
 from penstock.device.cuda.values import Values
 from penstock.device.device import Arrays, Change, Params, PushingDevice, Row
-from penstock.device.shape import Shape
+from penstock.device.signature import ProgramSignature
 from penstock.device.spec import Device
 from penstock.stream.lists import Piece
 from penstock.types import U8, U32, Array
@@ -70,14 +70,14 @@ class CudaDevice:
     """
 
     def __init__(
-        self, spec: Device, shape: Shape, num_vertices: int, page_firsts: U32, streams: int,
-        in_place: bool,  # noqa: FBT001 - the protocol's
+        self, spec: Device, signature: ProgramSignature, num_vertices: int, page_firsts: U32,
+        streams: int, in_place: bool,  # noqa: FBT001 - the protocol's
     ) -> None:  # fmt: skip
         self.spec = spec
-        self._shape = shape
-        self._streams = Streams(spec, shape, streams)
-        self.values = Values(self._streams, shape, num_vertices, in_place=in_place)
-        self._pushing = Pushing(self._streams, shape, page_firsts)
+        self._signature = signature
+        self._streams = Streams(spec, signature, streams)
+        self.values = Values(self._streams, signature, num_vertices, in_place=in_place)
+        self._pushing = Pushing(self._streams, signature, page_firsts)
 
     @property
     def held_bytes(self) -> int:
@@ -132,12 +132,12 @@ class CudaDevice:
     ) -> Row:  # fmt: skip
         """Gather over whole lists, apply."""
         work = _Work(piece, base, local, self._params(params))
-        totals = np.zeros(1 + len(self._shape.program.totals))
+        totals = np.zeros(1 + len(self._signature.program.totals))
         with gpu(self.spec.number):
             for chunk, found in self._each(self._streams.each[stream], work):
-                for name, array in zip(self._shape.new, new, strict=True):
+                for name, array in zip(self._signature.new, new, strict=True):
                     array[chunk.begin - base : chunk.end - base] = found[f"n_{name}"]
-                if self._shape.program.activate is not None:
+                if self._signature.program.activate is not None:
                     active[chunk.begin : chunk.end] = found["active"]
                 totals += found["totals"]
         return (int(totals[0]), *totals[1:].tolist())
@@ -154,7 +154,9 @@ class CudaDevice:
                     array[chunk.begin - at : chunk.end - at] = found[f"had{k}"]
 
     def _params(self, params: Params) -> dict[str, Any]:
-        return {f"p_{name}": value for name, value in zip(self._shape.params, params, strict=True)}
+        return {
+            f"p_{name}": value for name, value in zip(self._signature.params, params, strict=True)
+        }
 
     def _each(self, stream: Stream, work: _Work) -> Iterator[tuple[Chunk, dict[str, Array]]]:
         """Chunks of a piece, and what came back of each."""
@@ -211,7 +213,7 @@ class CudaDevice:
         # What is copied back from elsewhere has its place behind the rest.
         apart = Layout()
         for name in kept:
-            apart.add(f"n_{name}", count, self._shape.dtypes[name])
+            apart.add(f"n_{name}", count, self._signature.dtypes[name])
         buffer = stream.pinned("values", layout.size + apart.size)
         host = {**layout.on_host(buffer), **apart.on_host(buffer[layout.size :])}
         self._fill(host, work, chunk, merge=merge)
@@ -226,13 +228,13 @@ class CudaDevice:
     def _fill(self, host: dict[str, Array], work: _Work, chunk: Chunk, *, merge: bool) -> None:
         """Write what is copied to the device with a chunk."""
         begin, end = chunk.begin - work.base, chunk.end - work.base
-        for name, array in zip(self._shape.local, work.local, strict=True):
+        for name, array in zip(self._signature.local, work.local, strict=True):
             if f"l_{name}" in host:
                 host[f"l_{name}"][:] = array[begin:end]
         host["totals"][:] = 0
         if merge:
             host["flags"][:] = 1
-            for k, identity in enumerate(self._shape.program.identities):
+            for k, identity in enumerate(self._signature.program.identities):
                 had = identity
                 if work.sums is not None:
                     had = work.sums[k][chunk.begin - work.at : chunk.end - work.at]
@@ -240,7 +242,7 @@ class CudaDevice:
 
     def _merge(self, stream: Stream, given: dict[str, Any], count: int) -> None:
         """Sum what was gathered to what there was."""
-        sums = range(len(self._shape.program.accumulators))
+        sums = range(len(self._signature.program.accumulators))
         named = {f"o{k}": given[f"s{k}"] for k in sums} | {f"s{k}": given[f"had{k}"] for k in sums}
         named |= {"touched": given["flags"], "other_touched": given["flags"], "count": count}
         self._streams.launch("merge_sums", count, stream, named)
@@ -250,7 +252,7 @@ class CudaDevice:
         count = chunk.end - chunk.begin
         named = {**given, "first": chunk.begin, "count": count}
         if merge:
-            sums = range(len(self._shape.program.accumulators))
+            sums = range(len(self._signature.program.accumulators))
             named |= {f"s{k}": given[f"had{k}"] for k in sums}
         self._streams.launch("apply", count, stream, named)
 

@@ -24,7 +24,7 @@ from penstock.device.cuda.text import (
     module_text,
 )
 from penstock.device.generated import cache_folder, module_of
-from penstock.device.shape import Shape
+from penstock.device.signature import ProgramSignature
 from penstock.errors import OptionError, ProgramError
 
 #: What every GPU has for a block: bytes of shared memory, and registers.
@@ -40,15 +40,15 @@ class CudaKernels:
     ``names`` are those that the program has: sums that are not atomic have neither shards nor push.
     """
 
-    def __init__(self, shape: Shape, block: int) -> None:
-        self.shape = shape
+    def __init__(self, signature: ProgramSignature, block: int) -> None:
+        self.signature = signature
         self.block = block
-        self._texts = kernel_texts(shape, block)
+        self._texts = kernel_texts(signature, block)
         self.names = tuple(self._texts)
         most = max(each.shared_bytes for each in self._texts.values())
         if most > SHARED_BYTES:
             raise OptionError(
-                f"devices: block: {shape.program.name}: {block} threads need {most:,} bytes of "
+                f"devices: block: {signature.program.name}: {block} threads need {most:,} bytes of "
                 f"shared memory, a block has {SHARED_BYTES:,}; use smaller blocks"
             )
         self._compiled: dict[str, Any] = {}
@@ -57,7 +57,7 @@ class CudaKernels:
     @property
     def can_shard(self) -> bool:
         """Whether sums can be made by atomic operations: gather_shards and push are there."""
-        return has_atomic_sum(self.shape)
+        return has_atomic_sum(self.signature)
 
     def arguments(self, name: str) -> tuple[str, ...]:
         """What a kernel is to be given."""
@@ -69,13 +69,13 @@ class CudaKernels:
 
     def dtypes(self, params: Mapping[str, Any] | None = None) -> dict[str, Argument]:
         """What each argument is, of all kernels; ``params`` are values of parameters."""
-        return arguments(self.shape, params)
+        return arguments(self.signature, params)
 
     def function(self, name: str) -> Any:
         """A kernel as Python has it."""
         return getattr(self._module, name)
 
-    def signature(self, name: str, params: Mapping[str, Any] | None = None) -> Any:
+    def argument_types(self, name: str, params: Mapping[str, Any] | None = None) -> Any:
         """The compiler's types of a kernel's arguments; ``params`` are values of parameters."""
         from numba import from_dtype, types
 
@@ -103,7 +103,7 @@ class CudaKernels:
         from numba.cuda.cudadrv.error import CudaSupportError
 
         compiler: Any = import_module("numba.cuda.compiler")
-        types = self.signature(name, params)
+        types = self.argument_types(name, params)
         plain = dict.fromkeys(("debug", "opt", "abi_info", "launch_bounds"))
         options = dict.fromkeys(("lineinfo", "device", "fastmath", "forceinline", "lto"), False)
         try:
@@ -139,13 +139,15 @@ class CudaKernels:
 
     def explain(self, name: str, error: Exception) -> ProgramError:
         """The compiler's complaint about a kernel, said about the user's function and line."""
-        text = template.module_text(self.shape)
+        text = template.module_text(self.signature)
         module = module_of(text, cache_folder())
-        return explain(self.shape, text, module, error, _alone(self._text, self._texts[name].text))
+        return explain(
+            self.signature, text, module, error, _alone(self._text, self._texts[name].text)
+        )
 
     @cached_property
     def _text(self) -> str:
-        return module_text(self.shape, self.block)
+        return module_text(self.signature, self.block)
 
     @cached_property
     def _module(self) -> ModuleType:

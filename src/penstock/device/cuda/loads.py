@@ -99,7 +99,7 @@ class Loads:
     """Makes loads for one program on one kind of device."""
 
     def __init__(self, kernels: CudaKernels, spec: Device, most_blocks: int) -> None:
-        program = kernels.shape.program
+        program = kernels.signature.program
         if spec.gather == "shards" and not kernels.can_shard:
             raise OptionError(
                 f"devices: gather: {program.name}: shards are for sums add, min or max of one "
@@ -107,7 +107,7 @@ class Loads:
             )
         self._spec = spec
         self._can_shard = kernels.can_shard
-        self._shape = kernels.shape
+        self._signature = kernels.signature
         self._dtypes = {name: each.dtype for name, each in kernels.dtypes().items()}
         self._owners = "owners" in kernels.arguments("send")
         #: Blocks of a grid over one list, at most.
@@ -123,7 +123,7 @@ class Loads:
         layout = Layout()
         layout.add("offsets", vertices + 1, np.uint32)
         layout.add("neighbours", edges, np.uint32)
-        for k in range(len(self._shape.columns)):
+        for k in range(len(self._signature.columns)):
             layout.add(f"column{k}", edges, self._dtypes[f"column{k}"])
         return layout
 
@@ -153,19 +153,19 @@ class Loads:
         """Room to work on a load. What is copied to the device comes first, then what is copied
         back, with ``totals`` in both; new values that are kept ``elsewhere`` are not here.
         """
-        shape, layout = self._shape, Layout()
-        sums = shape.program.accumulators
-        for name in shape.local if apply else shape.of_dst:
-            layout.add(f"l_{name}", vertices, shape.dtypes[name])
+        signature, layout = self._signature, Layout()
+        sums = signature.program.accumulators
+        for name in signature.local if apply else signature.of_dst:
+            layout.add(f"l_{name}", vertices, signature.dtypes[name])
         if merge:
             layout.add("flags", vertices, np.uint8)
             for k, dtype in enumerate(sums):
                 layout.add(f"had{k}", vertices, dtype)
-        layout.add("totals", 1 + len(shape.program.totals), np.float64)
+        layout.add("totals", 1 + len(signature.program.totals), np.float64)
         if apply:
-            for name in shape.new:
+            for name in signature.new:
                 if name not in elsewhere:
-                    layout.add(f"n_{name}", vertices, shape.dtypes[name])
+                    layout.add(f"n_{name}", vertices, signature.dtypes[name])
             layout.add("active", vertices, np.uint8)
         for k, dtype in enumerate(sums):
             layout.add(f"s{k}", max(vertices, self.most_blocks), dtype)
@@ -176,8 +176,8 @@ class Loads:
     def push_room(self, vertices: int, chosen: tuple[int, ...]) -> Layout:
         """Room for what is pushed along a load's lists: those of ``chosen`` vertices, by bucket."""
         layout = Layout()
-        for name in self._shape.gathered:
-            layout.add(f"f_{name}", vertices, self._shape.dtypes[name])
+        for name in self._signature.gathered:
+            layout.add(f"f_{name}", vertices, self._signature.dtypes[name])
         for kind, count in zip(KINDS, chosen, strict=True):
             layout.add(kind, count, np.uint32)
         return layout
@@ -258,7 +258,7 @@ class Loads:
         return load
 
     def _stage_shards(self, load: Load, offsets: U32, into: U8) -> None:
-        size = self._shape.program.accumulators[0].itemsize
+        size = self._signature.program.accumulators[0].itemsize
         bounds, replicas = shard_bounds(offsets, SHARED_BYTES, 1, size, self._spec.replicas)
         _add_shards(load.layout, len(replicas), load.edges)
         arrays = load.layout.on_host(into, {"shards", "replicas", "targets"})

@@ -14,7 +14,7 @@ from penstock.device.cuda.memory import ALIGNMENT, Layout, copy_between, gpu, vi
 from penstock.device.cuda.streams import Stream, Streams
 from penstock.device.cuda.tables import count_edges, cut_vertices, list_kinds
 from penstock.device.device import Arrays
-from penstock.device.shape import Shape
+from penstock.device.signature import ProgramSignature
 from penstock.errors import ProgramError
 from penstock.stream.block import BY_PLACE, Block
 from penstock.stream.lists import Piece
@@ -28,10 +28,10 @@ _NAMES = ("touched", "page firsts", "next pages")
 class Pushing:
     """The accumulators of vertices ``low`` to ``high``, and what was reached."""
 
-    def __init__(self, streams: Streams, shape: Shape, page_firsts: U32) -> None:
+    def __init__(self, streams: Streams, signature: ProgramSignature, page_firsts: U32) -> None:
         self.low, self.high = 0, -1
         self._streams = streams
-        self._shape = shape
+        self._signature = signature
         self._page_firsts = page_firsts
         self._sums: list[Any] = []
         self._of_dst: dict[str, Any] = {}
@@ -39,7 +39,7 @@ class Pushing:
 
     def begin(self, low: int, high: int, of_dst: Arrays) -> None:
         """See :class:`~penstock.device.device.PushingDevice`."""
-        streams, program = self._streams, self._shape.program
+        streams, program = self._streams, self._signature.program
         if not streams.kernels.can_shard:
             raise ProgramError(
                 f"{program.name}: a GPU pushes sums add, min or max of one number of 32 or 64 bits "
@@ -51,7 +51,7 @@ class Pushing:
             if (low, high) != (self.low, self.high):
                 self._make(low, high, of_dst)
                 self.reset(low, high)
-            for name, array in zip(self._shape.of_dst, of_dst, strict=True):
+            for name, array in zip(self._signature.of_dst, of_dst, strict=True):
                 if high > low:
                     self._of_dst[name].copy_to_device(array, stream=queue)
             if len(self._page_firsts):
@@ -64,13 +64,13 @@ class Pushing:
         self.clear()
         streams, count = self._streams, high - low
         streams.drop()
-        sums = self._shape.program.accumulators
+        sums = self._signature.program.accumulators
         each = 1 + sum(array.dtype.itemsize for array in of_dst)
         each += sum(dtype.itemsize for dtype in sums)
         streams.check(each * count + 5 * len(self._page_firsts), "accumulators")
         memory = streams.memory
         self._sums = [memory.array(f"sums {k}", count, dtype) for k, dtype in enumerate(sums)]
-        for name, array in zip(self._shape.of_dst, of_dst, strict=True):
+        for name, array in zip(self._signature.of_dst, of_dst, strict=True):
             self._of_dst[name] = memory.array(f"target {name}", count, array.dtype)
         self._arrays["touched"] = memory.array("touched", count, np.uint8)
         for name, dtype in (("page firsts", np.uint32), ("next pages", np.uint8)):
@@ -85,8 +85,8 @@ class Pushing:
         self._of_dst.clear()
         self._arrays.clear()
         self.low, self.high = 0, -1
-        sums = [f"sums {k}" for k in range(len(self._shape.program.accumulators))]
-        targets = [f"target {name}" for name in self._shape.of_dst]
+        sums = [f"sums {k}" for k in range(len(self._signature.program.accumulators))]
+        targets = [f"target {name}" for name in self._signature.of_dst]
         self._streams.memory.free(*sums, *targets, *_NAMES)
 
     # Pushing
@@ -175,7 +175,7 @@ class Pushing:
         layout = streams.loads.push_room(load.count, tuple(map(len, buckets)))
         values = stream.pinned("values", layout.size)
         host, there = layout.on_host(values), layout.on_device(stream.room)
-        for name, array in zip(self._shape.gathered, gathered, strict=True):
+        for name, array in zip(self._signature.gathered, gathered, strict=True):
             host[f"f_{name}"][:] = array[load.first : load.first + load.count]
         for kind, chosen in zip(KINDS, buckets, strict=True):
             host[kind][: len(chosen)] = chosen
@@ -222,7 +222,7 @@ class Pushing:
 
     def _merge(self, other: Pushing, begin: int, end: int) -> None:
         """Sum another device's accumulators into these, as many at a time as there is room for."""
-        room, dtypes = self._streams.each[0].room, self._shape.program.accumulators
+        room, dtypes = self._streams.each[0].room, self._signature.program.accumulators
         usable = len(room) - (1 + len(dtypes)) * ALIGNMENT
         most = max(usable // (1 + sum(dtype.itemsize for dtype in dtypes)), ALIGNMENT // 8)
         gpus = other._streams.spec.number, self._streams.spec.number

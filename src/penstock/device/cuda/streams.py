@@ -25,7 +25,7 @@ from penstock.device.cuda.memory import (
     simulated,
     view,
 )
-from penstock.device.shape import Shape
+from penstock.device.signature import ProgramSignature
 from penstock.device.spec import Device
 from penstock.errors import BudgetError
 from penstock.stream.budget import spell_enough
@@ -74,10 +74,10 @@ class Streams:
     LPBuf). Both are as large as the budget allows.
     """
 
-    def __init__(self, spec: Device, shape: Shape, count: int) -> None:
+    def __init__(self, spec: Device, signature: ProgramSignature, count: int) -> None:
         check_gpu(spec.number)
         self.spec = spec
-        self.kernels = CudaKernels(shape, spec.block)
+        self.kernels = CudaKernels(signature, spec.block)
         with gpu(spec.number):
             self.memory = DeviceMemory(spec.name, device_limit(spec.name, spec.memory))
             self._grid = GRID_BLOCKS * processors()

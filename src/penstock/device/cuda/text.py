@@ -40,7 +40,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from penstock.device.cuda import bodies
-from penstock.device.shape import Shape
+from penstock.device.signature import ProgramSignature
 from penstock.device.spelling import identities
 from penstock.program import STEP_VALUES
 
@@ -75,68 +75,78 @@ class KernelText:
     shared_bytes: int = 0
 
 
-def has_atomic_sum(shape: Shape) -> bool:
+def has_atomic_sum(signature: ProgramSignature) -> bool:
     """Whether sums can be made by atomic operations; other sums need a list in one hand."""
-    program = shape.program
+    program = signature.program
     single = len(program.accumulators) == 1 and isinstance(program.sum, str)
     return single and program.accumulators[0].name in ATOMIC
 
 
-def module_text(shape: Shape, block: int) -> str:
+def module_text(signature: ProgramSignature, block: int) -> str:
     """The whole module."""
     outside: dict[str, None] = {}
-    for written in shape.written.values():
+    for written in signature.written.values():
         outside |= dict.fromkeys(each for each in written.before if not _is_function(each))
-    kernels = [each.text for each in kernel_texts(shape, block).values()]
-    pieces = [_HEAD.format(block=block) + identities(shape), "".join(outside), *kernels]
+    kernels = [each.text for each in kernel_texts(signature, block).values()]
+    pieces = [_HEAD.format(block=block) + identities(signature), "".join(outside), *kernels]
     return "\n\n\n".join(piece.strip("\n") for piece in pieces if piece) + "\n"
 
 
-def kernel_texts(shape: Shape, block: int) -> dict[str, KernelText]:
+def kernel_texts(signature: ProgramSignature, block: int) -> dict[str, KernelText]:
     """The kernels by name."""
     found = {
-        "gather_threads": bodies.gather_threads(shape),
-        "gather_warps": bodies.gather_teams(shape, "32"),
-        "gather_warps_shuffle": bodies.gather_shuffled(shape),
-        "gather_blocks": bodies.gather_teams(shape, "BLOCK"),
-        "gather_list": bodies.gather_list(shape),
-        "fold": bodies.fold(shape),
-        "send": bodies.send(shape),
-        "combine": bodies.combine(shape),
-        "apply": bodies.apply(shape),
-        "merge_sums": bodies.merge_sums(shape),
-        "reset": bodies.reset(shape),
+        "gather_threads": bodies.gather_threads(signature),
+        "gather_warps": bodies.gather_teams(signature, "32"),
+        "gather_warps_shuffle": bodies.gather_shuffled(signature),
+        "gather_blocks": bodies.gather_teams(signature, "BLOCK"),
+        "gather_list": bodies.gather_list(signature),
+        "fold": bodies.fold(signature),
+        "send": bodies.send(signature),
+        "combine": bodies.combine(signature),
+        "apply": bodies.apply(signature),
+        "merge_sums": bodies.merge_sums(signature),
+        "reset": bodies.reset(signature),
     }
-    if has_atomic_sum(shape):
-        found |= {"gather_shards": bodies.gather_shards(shape), "push": bodies.push(shape)}
-    known = tuple(arguments(shape))
-    return {name: _kernel(shape, name, body, known, block) for name, body in found.items()}
+    if has_atomic_sum(signature):
+        found |= {"gather_shards": bodies.gather_shards(signature), "push": bodies.push(signature)}
+    known = tuple(arguments(signature))
+    return {name: _kernel(signature, name, body, known, block) for name, body in found.items()}
 
 
-def arguments(shape: Shape, params: Mapping[str, Any] | None = None) -> dict[str, Argument]:
+def arguments(
+    signature: ProgramSignature, params: Mapping[str, Any] | None = None
+) -> dict[str, Argument]:
     """All that a kernel can ask for, in the order in which it does.
 
     ``params`` gives values of the program's parameters: whole numbers are int64, others float64;
     one that is not given is taken for float64.
     """
-    dtypes, sums = shape.dtypes, shape.program.accumulators
+    dtypes, sums = signature.dtypes, signature.program.accumulators
     found = {name: Argument(np.dtype(np.int64), False) for name in _NUMBERS}
     found |= {name: Argument(_UINT32) for name in ("offsets", "neighbours")}
-    columns = {place: shape.edge_dtypes[name] for name, place in shape.edge_fields.items()}
+    columns = {place: signature.edge_dtypes[name] for name, place in signature.edge_fields.items()}
     found |= {f"column{place}": Argument(columns[place]) for place in sorted(columns)}
-    fields = {"g": shape.gathered, "f": shape.gathered, "d": shape.of_dst, "l": shape.local}
+    fields = {
+        "g": signature.gathered,
+        "f": signature.gathered,
+        "d": signature.of_dst,
+        "l": signature.local,
+    }
     for mark, names in fields.items():
         found |= {f"{mark}_{name}": Argument(dtypes[name]) for name in names}
     found |= {name: Argument(_UINT32) for name in _INDICES}
     found |= {"replicas": Argument(np.dtype(np.int32)), "targets": Argument(np.dtype(np.uint16))}
-    values: dict[str, Any] = {**dict.fromkeys(shape.params, 0.0), **dict.fromkeys(STEP_VALUES, 0)}
+    values: dict[str, Any] = {
+        **dict.fromkeys(signature.params, 0.0),
+        **dict.fromkeys(STEP_VALUES, 0),
+    }
     values |= params or {}
-    for name in shape.params:
+    for name in signature.params:
         whole = isinstance(values[name], bool | int | np.bool | np.integer)
         found[f"p_{name}"] = Argument(np.dtype(np.int64 if whole else np.float64), False)
     for mark in "som":
         found |= {f"{mark}{k}": Argument(dtype) for k, dtype in enumerate(sums)}
-    found |= {f"n_{name}": Argument(dtypes[name]) for name in shape.new}
+    found |= {f"n_{name}": Argument(dtypes[name]) for name in signature.new}
     found["totals"] = Argument(np.dtype(np.float64))
     return found | {name: Argument(_UINT8) for name in _FLAGS}
 
@@ -151,25 +161,25 @@ def _is_function(text: str) -> bool:
 
 
 def _kernel(
-    shape: Shape, name: str, body: list[str], known: tuple[str, ...], block: int
+    signature: ProgramSignature, name: str, body: list[str], known: tuple[str, ...], block: int
 ) -> KernelText:
     """A kernel with these lines: its arguments are what they mention, and so are the functions."""
     words = set(re.findall(r"\w+", "\n".join(body)))
     given = tuple(each for each in known if each in words)
     head = textwrap.fill(f"def {name}({', '.join(given)}):", 99, subsequent_indent=" " * 8)
     functions: list[str] = []
-    for written in shape.written.values():
+    for written in signature.written.values():
         if written.name in words:
             helpers = [each.removeprefix("@function\n") for each in written.before
                        if _is_function(each)]  # fmt: skip
             functions += [*helpers, written.text]
     inner = [line for text in functions for line in [*text.strip("\n").split("\n"), ""]]
     lines = [head, *(line.rstrip() for line in bodies.indented([*inner, *body]))]
-    return KernelText(given, "\n".join(lines) + "\n", _shared_bytes(shape, words, block))
+    return KernelText(given, "\n".join(lines) + "\n", _shared_bytes(signature, words, block))
 
 
-def _shared_bytes(shape: Shape, words: set[str], block: int) -> int:
+def _shared_bytes(signature: ProgramSignature, words: set[str], block: int) -> int:
     if "cells" in words:
-        return 8 * block * (1 + len(shape.program.totals)) if "totals" in words else 0
-    sizes = [dtype.itemsize for dtype in shape.program.accumulators]
+        return 8 * block * (1 + len(signature.program.totals)) if "totals" in words else 0
+    sizes = [dtype.itemsize for dtype in signature.program.accumulators]
     return sum(size for k, size in enumerate(sizes) if f"cells{k}" in words) * block

@@ -9,7 +9,7 @@ from typing import Any
 from penstock.device.cuda.memory import copy_between, gpu, view
 from penstock.device.cuda.streams import Streams
 from penstock.device.device import Arrays, Change
-from penstock.device.shape import Shape
+from penstock.device.signature import ProgramSignature
 from penstock.types import Array
 
 #: Devices read each other's values while they take over changes.
@@ -27,7 +27,7 @@ class Values:
     """
 
     def __init__(
-        self, streams: Streams, shape: Shape, num_vertices: int, *, in_place: bool
+        self, streams: Streams, signature: ProgramSignature, num_vertices: int, *, in_place: bool
     ) -> None:
         self.low, self.count = 0, -1
         #: By field, what is gathered from.
@@ -37,8 +37,10 @@ class Values:
         streams.give_way = self._drop_new
         self._num_vertices = num_vertices
         self._in_place = in_place
-        self._fields = shape.gathered
-        self._changing = tuple(name for name in shape.gathered if name in shape.program.state)
+        self._fields = signature.gathered
+        self._changing = tuple(
+            name for name in signature.gathered if name in signature.program.state
+        )
         #: Vertices that the arrays have room for.
         self._room = -1
         #: Whether new values were made that are not gathered from yet.

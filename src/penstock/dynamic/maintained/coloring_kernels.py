@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.jit import inlined, kernel
+from penstock.jit import helper, kernel
 
 
-@inlined
+@helper
 def _before(v, w, first, keys):  # type: ignore[no-untyped-def]
     """Whether v has priority over w."""
     return first[v] > first[w] or (first[v] == first[w] and keys[v] < keys[w])

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.jit import inlined, kernel
+from penstock.jit import helper, kernel
 from penstock.types import NO_VERTEX
 
 NONE = np.uint32(NO_VERTEX)
@@ -35,7 +35,7 @@ VISITED = np.uint32(1 << 31)
 WALK_FACTOR, WALK_LEAST = 4, 64
 
 
-@inlined
+@helper
 def _note(v, renamed, tallies):  # type: ignore[no-untyped-def]
     """The label of v may be another."""
     if tallies[RENAMED] < len(renamed):
@@ -43,7 +43,7 @@ def _note(v, renamed, tallies):  # type: ignore[no-untyped-def]
     tallies[RENAMED] += 1
 
 
-@inlined
+@helper
 def _rename(comp, changed, after, sizes, roots, renamed, tallies):  # type: ignore[no-untyped-def]
     """All members of a component have another label, because so many came or went."""
     if sizes[comp] > WALK_FACTOR * changed + WALK_LEAST:
@@ -55,7 +55,7 @@ def _rename(comp, changed, after, sizes, roots, renamed, tallies):  # type: igno
         v = np.uint64(after[v])
 
 
-@inlined
+@helper
 def _hang(a, b, parents):  # type: ignore[no-untyped-def]
     """Turn the tree of a so that a is its root, and put that under b, of another tree."""
     above, v = np.uint32(b), np.uint64(a)
@@ -112,7 +112,7 @@ def link(  # type: ignore[no-untyped-def]
     return joined, moved
 
 
-@inlined
+@helper
 def _split_off(  # type: ignore[no-untyped-def]
     root, members, keys, renamed, tallies, comps, after, ahead, sizes, roots, least, free
 ):  # fmt: skip
@@ -195,7 +195,7 @@ def cut(src, dst, parents, orphans):  # type: ignore[no-untyped-def]
     return count
 
 
-@inlined
+@helper
 def _top(tree, groups):  # type: ignore[no-untyped-def]
     """The tree that this one hangs under, at whatever distance."""
     while groups[tree] != tree:
@@ -204,7 +204,7 @@ def _top(tree, groups):  # type: ignore[no-untyped-def]
     return tree
 
 
-@inlined
+@helper
 def _tree_of(v, parents, stamps, stamped):  # type: ignore[no-untyped-def]
     """The tree that v was in: up to a vertex that knows, and then all on the way know. The first
     entry of ``stamped`` counts the others, which are the vertices with stamps.
@@ -222,7 +222,7 @@ def _tree_of(v, parents, stamps, stamped):  # type: ignore[no-untyped-def]
     return np.uint64(tree)
 
 
-@inlined
+@helper
 def _adopt(v, tree, begin, end, neighbours, parents, comps, stamps, stamped, groups):  # type: ignore[no-untyped-def]
     """Hang the root v of a tree under a neighbour in another one, if it has one."""
     for k in range(begin, end):
@@ -254,7 +254,7 @@ def adopt(  # type: ignore[no-untyped-def]
             )  # fmt: skip
 
 
-@inlined
+@helper
 def _visit(v, tree, stamps, stamped, found, of, count):  # type: ignore[no-untyped-def]
     """Write down a vertex that was not visited before; returns how many there are then."""
     if stamps[v] >= VISITED:
@@ -267,7 +267,7 @@ def _visit(v, tree, stamps, stamped, found, of, count):  # type: ignore[no-untyp
     return count + 1
 
 
-@inlined
+@helper
 def _turn(a, b, tree, parents, stamps, stamped, found, of, count):  # type: ignore[no-untyped-def]
     """:func:`_hang`, and visit the vertices whose parents are others now: those may have been
     looked at before.
@@ -282,7 +282,7 @@ def _turn(a, b, tree, parents, stamps, stamped, found, of, count):  # type: igno
     return count
 
 
-@inlined
+@helper
 def _look(  # type: ignore[no-untyped-def]
     v, tree, begin, end, neighbours, main, parents, comps, stamps, stamped, groups, found, of, count
 ):  # fmt: skip

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.jit import inlined, kernel, prefetch
+from penstock.jit import helper, kernel, prefetch
 
 #: Edges ahead of which residuals are brought into the cache.
 AHEAD = 16
 
 
-@inlined
+@helper
 def _add(residuals, v, amount, tally):  # type: ignore[no-untyped-def]
     before = residuals[v]
     residuals[v] = before + amount

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.jit import inlined, kernel
+from penstock.jit import helper, kernel
 from penstock.types import NO_VERTEX
 
 
-@inlined
+@helper
 def _offer(u, v, key, keys, parents, queued, pending, count):  # type: ignore[no-untyped-def]
     """Let v be reached from u with some key, if that is better; gives the vertices pending. A call
     takes longer than a look at an edge: callers look first.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.jit import inlined, kernel
+from penstock.jit import helper, kernel
 
 #: What is known of an edge between the vertex that is marked and another: nothing (0); that it was
 #: there before and after the batch; or, if the batch changed it, ``FIRST_CHANGE + 2 * number +
@@ -24,7 +24,7 @@ def count_edges(others, offsets, neighbours, more_offsets, more_neighbours, coun
         counts[i] = found
 
 
-@inlined
+@helper
 def _holds(state, number, removed):  # type: ignore[no-untyped-def]
     """Whether an edge is there when the change of this number is counted: those of its kind are
     made one after another, to the edges that stay.
@@ -35,13 +35,13 @@ def _holds(state, number, removed):  # type: ignore[no-untyped-def]
     return change & np.uint32(1) == removed and change >> np.uint32(1) < number
 
 
-@inlined
+@helper
 def _mark(begin, end, neighbours, value, states):  # type: ignore[no-untyped-def]
     for k in range(begin, end):
         states[np.uint64(neighbours[k])] = value
 
 
-@inlined
+@helper
 def _count_common(  # type: ignore[no-untyped-def]
     u, v, begin, end, neighbours, number, removed, step, stamp, states, seen, counts
 ):  # fmt: skip
@@ -114,7 +114,7 @@ def count_changes(  # type: ignore[no-untyped-def]
     return total
 
 
-@inlined
+@helper
 def _keep_later(v, begin, end, neighbours, stamp, degrees, seen, kept, filled):  # type: ignore[no-untyped-def]
     for k in range(begin, end):
         w = np.uint64(neighbours[k])

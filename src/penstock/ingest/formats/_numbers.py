@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from penstock.ingest.formats._tables import GREATEST_POWER, LEAST_POWER
-from penstock.jit import borrowing_kernel
+from penstock.jit import no_refcount
 
 #: What is known of a number: its value, that it is none, or that the caller has to read it.
 EXACT, BROKEN, OPEN = 0, 1, 2
@@ -25,7 +25,7 @@ _ALL_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 _EXACT_POWERS = np.array([10.0**i for i in range(23)])
 
 
-@borrowing_kernel
+@no_refcount
 def _high_word(a: Any, b: Any) -> Any:
     """The upper 64 bits of a * b."""
     a_high, a_low = a >> _THIRTY_TWO, a & _LOW_HALF
@@ -35,7 +35,7 @@ def _high_word(a: Any, b: Any) -> Any:
     return a_high * b_high + (middle >> _THIRTY_TWO) + (other >> _THIRTY_TWO)
 
 
-@borrowing_kernel
+@no_refcount
 def _scaled(mantissa: Any, power: int, powers: Any) -> Any:
     """The double nearest to mantissa * 10**power, mantissa > 0, and whether it is certain."""
     if power < LEAST_POWER:
@@ -65,7 +65,7 @@ def _scaled(mantissa: Any, power: int, powers: Any) -> Any:
     return math.ldexp(np.float64(digits), exponent - 52), True
 
 
-@borrowing_kernel
+@no_refcount
 def _word(data: Any, at: int, end: int) -> Any:
     """Read inf, infinity or nan in any case: the value and where it ends (``at`` if none)."""
     if end - at < 3:
@@ -82,7 +82,7 @@ def _word(data: Any, at: int, end: int) -> Any:
     return math.inf, at + 3
 
 
-@borrowing_kernel
+@no_refcount
 def _mantissa(data: Any, at: int, end: int) -> Any:
     """Read digits with at most one point: the first 19 that count, the power of ten that is
     still to be applied, whether digits other than 0 were left out, and where they end
@@ -110,7 +110,7 @@ def _mantissa(data: Any, at: int, end: int) -> Any:
     return mantissa, power, rest, at if some else -1
 
 
-@borrowing_kernel
+@no_refcount
 def read_number(data: Any, at: int, end: int, powers: Any) -> Any:
     """Read a decimal number: its value, where it ends, and EXACT, BROKEN or OPEN."""
     sign = 1.0

@@ -15,7 +15,7 @@ import numpy as np
 
 from penstock.ingest.formats._numbers import BROKEN, EXACT, OPEN, read_number
 from penstock.ingest.formats._tables import Out, Rules
-from penstock.jit import borrowing_kernel, spliced
+from penstock.jit import always_inline, no_refcount
 from penstock.types import U8, U64, Array
 
 #: What is done with a column; a value column j has the role VALUE + j.
@@ -34,7 +34,7 @@ LONGEST_QUOTED = 1 << 20
 _ZERO, _NINE, _TEN = np.uint64(0), np.uint64(9), np.uint64(10)
 
 
-@spliced
+@always_inline
 def _digits(data: Any, at: int, end: int) -> Any:
     """Read decimal digits: their value modulo 2**64, and where they end."""
     value = _ZERO
@@ -47,7 +47,7 @@ def _digits(data: Any, at: int, end: int) -> Any:
     return value, at
 
 
-@borrowing_kernel
+@no_refcount
 def _integer(data: Any, start: int, stop: int) -> Any:
     """Read a whole field as an id: its value and what is wrong with it."""
     if start == stop:
@@ -68,7 +68,7 @@ def _integer(data: Any, start: int, stop: int) -> Any:
     return value, 0
 
 
-@borrowing_kernel
+@no_refcount
 def _is_utf8(data: Any, start: int, stop: int) -> bool:
     """Whether the bytes are UTF-8 without NUL."""
     at = start
@@ -92,21 +92,21 @@ def _is_utf8(data: Any, start: int, stop: int) -> bool:
     return True
 
 
-@spliced
+@always_inline
 def _line_ends(data: Any, at: int, end: int) -> bool:
     if at >= end or data[at] == _NEWLINE:
         return True
     return data[at] == _RETURN and (at + 1 == end or data[at + 1] == _NEWLINE)
 
 
-@spliced
+@always_inline
 def _after_blanks(data: Any, at: int, end: int, separator: int) -> int:
     while at < end and (data[at] == _SPACE or data[at] == _TABULATOR) and data[at] != separator:
         at += 1
     return at
 
 
-@spliced
+@always_inline
 def _closes(data: Any, at: int, end: int, separator: int) -> Any:
     """Whether a field that came to ``at`` is over for certain (blanks may still follow)."""
     if at < end and data[at] > 32:
@@ -116,7 +116,7 @@ def _closes(data: Any, at: int, end: int, separator: int) -> Any:
     return _line_ends(data, at, end) or (separator != 0 and data[at] == separator)
 
 
-@borrowing_kernel
+@no_refcount
 def _quoted_end(data: Any, at: int, end: int, separator: int) -> Any:
     """Find the end of a field whose opening quote is at ``at``: where the closing quote is, where
     to go on, whether there are doubled quotes inside, and whether more data could change it.
@@ -148,7 +148,7 @@ def _quoted_end(data: Any, at: int, end: int, separator: int) -> Any:
     return -1, at, doubled, cut_off
 
 
-@borrowing_kernel
+@no_refcount
 def _quoted(data: Any, at: int, end: int, separator: int) -> Any:
     """Read a field in double quotes; doubled ones inside become single, in place."""
     start = at + 1
@@ -166,7 +166,7 @@ def _quoted(data: Any, at: int, end: int, separator: int) -> Any:
     return start, to, after, 0
 
 
-@borrowing_kernel
+@no_refcount
 def _record_end(data: Any, at: int, end: int, separator: int, begins: Any) -> Any:
     """Where the newline is that ends a record, and whether more data could change that; ``at`` is
     where a field begins, or else behind one.
@@ -185,7 +185,7 @@ def _record_end(data: Any, at: int, end: int, separator: int, begins: Any) -> An
     return at, False
 
 
-@borrowing_kernel
+@no_refcount
 def complete_records(data: U8, separator: int, comment: Array) -> int:
     """How many bytes the records take that are complete; ``data`` begins with a record."""
     end, at, complete = len(data), 0, 0
@@ -205,7 +205,7 @@ def complete_records(data: U8, separator: int, comment: Array) -> int:
     return complete
 
 
-@borrowing_kernel
+@no_refcount
 def _field(data: Any, at: int, end: int, separator: int) -> Any:
     """Find any field: where it starts and stops, where to go on, and what is wrong with it."""
     if separator != 0 and at < end and data[at] == _QUOTE:
@@ -223,7 +223,7 @@ def _field(data: Any, at: int, end: int, separator: int) -> Any:
     return start, stop, at, 0
 
 
-@spliced
+@always_inline
 def _read_id(data: Any, at: int, end: int, rules: Any) -> Any:
     """Read an id: the number, or the start and length of the name; where to go on; the code."""
     if not rules.names:
@@ -245,7 +245,7 @@ def _read_id(data: Any, at: int, end: int, rules: Any) -> Any:
     return np.uint64(start), stop - start, after, 0 if _is_utf8(data, start, stop) else NOT_UTF8
 
 
-@spliced
+@always_inline
 def _read_value(data: Any, at: int, end: int, powers: Any, separator: int) -> Any:
     """Read a number: its value, where the field starts, stops and where to go on, and
     EXACT (also for an empty field, which is nan), BROKEN or OPEN, and the code.
@@ -261,7 +261,7 @@ def _read_value(data: Any, at: int, end: int, powers: Any, separator: int) -> An
     return value, start, stop, after, status, code
 
 
-@spliced
+@always_inline
 def _read_row(data: Any, at: int, end: int, rules: Any, roles: Any, powers: Any, out: Any) -> Any:
     """Read one line into row ``out.state[0]``: where its last needed field ends, the code, and
     the column that is wrong.
@@ -302,7 +302,7 @@ def _read_row(data: Any, at: int, end: int, rules: Any, roles: Any, powers: Any,
     return at, 0, 0
 
 
-@borrowing_kernel
+@no_refcount
 def scan_rows(
     data: U8, at: int, rules: Rules, comment: Array, roles: Array, powers: U64, out: Out
 ) -> int:

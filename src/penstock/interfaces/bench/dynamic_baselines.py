@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.jit import inlined, kernel
+from penstock.jit import helper, kernel
 
 #: Vertices, edges, places taken of each pool, a free node, what waiting left.
 VERTICES, EDGES, TAKEN, NODES, FREE_NODE, WAITED, NUM_COUNTERS = range(7)
@@ -31,13 +31,13 @@ TARGET = np.dtype([("id", "<u8"), ("property", "u1")])
 NODE = np.dtype([("id", "<u8"), ("next", "<i8"), ("property", "u1")])
 
 
-@inlined
+@helper
 def _hash(value, count):  # type: ignore[no-untyped-def]
     mixed = value * np.uint64(0x9E3779B97F4A7C15)
     return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(count - 1))
 
 
-@inlined
+@helper
 def _wait(x, rounds):  # type: ignore[no-untyped-def]
     """Steps of a random generator, each of which needs the one before."""
     for _ in range(rounds):
@@ -47,14 +47,14 @@ def _wait(x, rounds):  # type: ignore[no-untyped-def]
     return x
 
 
-@inlined
+@helper
 def _doubled(array, used):  # type: ignore[no-untyped-def]
     larger = np.empty(2 * len(array), array.dtype)
     larger[:used] = array[:used]
     return larger
 
 
-@inlined
+@helper
 def _vertex(vertices, heads, counters, delay, id):  # type: ignore[no-untyped-def]
     """The record of a vertex, or NONE."""
     at = heads[_hash(id, len(heads))]
@@ -66,7 +66,7 @@ def _vertex(vertices, heads, counters, delay, id):  # type: ignore[no-untyped-de
     return at
 
 
-@inlined
+@helper
 def _add_vertex(vertices, heads, counters, id):  # type: ignore[no-untyped-def]
     """A new record at the end; there are at least as many chains as vertices."""
     at = counters[VERTICES]
@@ -89,7 +89,7 @@ def _add_vertex(vertices, heads, counters, id):  # type: ignore[no-untyped-def]
     return vertices, heads
 
 
-@inlined
+@helper
 def _size_class(capacity):  # type: ignore[no-untyped-def]
     found = 0
     while (1 << found) < capacity:
@@ -97,7 +97,7 @@ def _size_class(capacity):  # type: ignore[no-untyped-def]
     return found
 
 
-@inlined
+@helper
 def _find(pool, start, count, id):  # type: ignore[no-untyped-def]
     for at in range(start, start + count):
         if pool[at].id == id:
@@ -105,7 +105,7 @@ def _find(pool, start, count, id):  # type: ignore[no-untyped-def]
     return NONE
 
 
-@inlined
+@helper
 def _lengthen(vertices, pool, free, counters, v):  # type: ignore[no-untyped-def]
     """Twice as many places for the targets of a vertex; gives the pool."""
     old, count = vertices[v].start, vertices[v].count
@@ -206,7 +206,7 @@ def edges_vec(vertices, pool, counters, src, dst):  # type: ignore[no-untyped-de
             to += 1
 
 
-@inlined
+@helper
 def _find_node(pool, nodes, counters, delay, start, capacity, id):  # type: ignore[no-untyped-def]
     """A node of the table at ``start``, or NONE."""
     if capacity == 0:
@@ -220,7 +220,7 @@ def _find_node(pool, nodes, counters, delay, start, capacity, id):  # type: igno
     return at
 
 
-@inlined
+@helper
 def _more_chains(vertices, pool, free, nodes, counters, v):  # type: ignore[no-untyped-def]
     """Twice as many chains for the edges of a vertex; gives the pool of heads."""
     old, held = vertices[v].start, vertices[v].capacity
@@ -251,7 +251,7 @@ def _more_chains(vertices, pool, free, nodes, counters, v):  # type: ignore[no-u
     return pool
 
 
-@inlined
+@helper
 def _remove_nodes(vertices, pool, nodes, counters, delay, v, id):  # type: ignore[no-untyped-def]
     """Take all nodes of an edge out of their chain."""
     if vertices[v].capacity == 0:

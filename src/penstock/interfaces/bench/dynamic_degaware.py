@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.jit import inlined, kernel
+from penstock.jit import helper, kernel
 
 EMPTY, TOMBSTONE, DISTANCE, LONGEST = 0xFF, 0x80, 0x7F, 126
 NONE = -1
@@ -40,7 +40,7 @@ EDGE = np.dtype([("mark", "u1"), ("key", "<u8"), ("value", "u1")])
 CHUNK = np.dtype([("start", "<i8"), ("count", "<i8"), ("dead", "<i4"), ("bits", "<i4")])
 
 
-@inlined
+@helper
 def _wait(x, rounds):  # type: ignore[no-untyped-def]
     """Steps of a random generator, each of which needs the one before."""
     for _ in range(rounds):
@@ -53,12 +53,12 @@ def _wait(x, rounds):  # type: ignore[no-untyped-def]
 # A Robin Hood table: 2**bits records from ``base`` on. Places are counted from there.
 
 
-@inlined
+@helper
 def _home(key, bits):  # type: ignore[no-untyped-def]
     return np.int64((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - bits))
 
 
-@inlined
+@helper
 def _distance(table, base, bits, at):  # type: ignore[no-untyped-def]
     distance = np.int64(table[base + at].mark & DISTANCE)
     if distance == LONGEST:
@@ -66,7 +66,7 @@ def _distance(table, base, bits, at):  # type: ignore[no-untyped-def]
     return distance
 
 
-@inlined
+@helper
 def _find(table, base, bits, key, begin):  # type: ignore[no-untyped-def]
     """The place of the first record with that key, ``begin`` or more from home; or NONE."""
     last = (1 << bits) - 1
@@ -81,7 +81,7 @@ def _find(table, base, bits, key, begin):  # type: ignore[no-untyped-def]
     return NONE
 
 
-@inlined
+@helper
 def _insert(table, base, bits, key, value):  # type: ignore[no-untyped-def]
     """There must be a place without a live record. Gives whether it was a tombstone's, and the
     longest distance of what was put there or moved on.
@@ -107,13 +107,13 @@ def _insert(table, base, bits, key, value):  # type: ignore[no-untyped-def]
     return took_tombstone, longest
 
 
-@inlined
+@helper
 def _clear(table, base, bits):  # type: ignore[no-untyped-def]
     for at in range(base, base + (1 << bits)):
         table[at].mark = EMPTY
 
 
-@inlined
+@helper
 def _move(source, base, bits, target, to, to_bits):  # type: ignore[no-untyped-def]
     """Live records of a table into another, which is made empty first."""
     _clear(target, to, to_bits)
@@ -122,14 +122,14 @@ def _move(source, base, bits, target, to, to_bits):  # type: ignore[no-untyped-d
             _insert(target, to, to_bits, source[at].key, source[at].value)
 
 
-@inlined
+@helper
 def _rebuilt(table, bits, new_bits):  # type: ignore[no-untyped-def]
     made = np.empty(1 << new_bits, table.dtype)
     _move(table, 0, bits, made, 0, new_bits)
     return made
 
 
-@inlined
+@helper
 def _put(table, counters, which, key, value):  # type: ignore[no-untyped-def]
     """Insert into the low-degree or the middle-high-degree table, and see whether it must grow."""
     counters[which + 1] += 1
@@ -138,7 +138,7 @@ def _put(table, counters, which, key, value):  # type: ignore[no-untyped-def]
         counters[which + 2] = 1
 
 
-@inlined
+@helper
 def _kill(table, base, at):  # type: ignore[no-untyped-def]
     table[base + at].mark |= TOMBSTONE
 
@@ -146,7 +146,7 @@ def _kill(table, base, at):  # type: ignore[no-untyped-def]
 # Edge chunks
 
 
-@inlined
+@helper
 def _take(pool, free, counters, bits):  # type: ignore[no-untyped-def]
     """Room for a chunk."""
     start = free[bits]
@@ -158,7 +158,7 @@ def _take(pool, free, counters, bits):  # type: ignore[no-untyped-def]
     return start
 
 
-@inlined
+@helper
 def _remake_chunk(chunks, pool, free, counters, c, bits):  # type: ignore[no-untyped-def]
     """A chunk anew with so many bits."""
     start = _take(pool, free, counters, bits)
@@ -172,7 +172,7 @@ def _remake_chunk(chunks, pool, free, counters, c, bits):  # type: ignore[no-unt
     counters[LARGEST] = max(counters[LARGEST], bits)
 
 
-@inlined
+@helper
 def _new_chunk(chunks, pool, free, counters):  # type: ignore[no-untyped-def]
     """The number of an empty chunk."""
     c = counters[FREE_CHUNK]
@@ -190,7 +190,7 @@ def _new_chunk(chunks, pool, free, counters):  # type: ignore[no-untyped-def]
     return c
 
 
-@inlined
+@helper
 def _free_chunk(chunks, pool, free, counters, c):  # type: ignore[no-untyped-def]
     start, bits = chunks[c].start, chunks[c].bits
     pool[start].key = np.uint64(free[bits])
@@ -200,7 +200,7 @@ def _free_chunk(chunks, pool, free, counters, c):  # type: ignore[no-untyped-def
     counters[FREE_CHUNK] = c
 
 
-@inlined
+@helper
 def _put_edge(chunks, pool, free, counters, c, target):  # type: ignore[no-untyped-def]
     """Insert into a chunk, which grows if it is too full or a distance too long."""
     count = chunks[c].count + 1
@@ -218,7 +218,7 @@ def _put_edge(chunks, pool, free, counters, c, target):  # type: ignore[no-untyp
 # Updates
 
 
-@inlined
+@helper
 def _add(low, high, chunks, pool, free, counters, unique, threshold, delay, source, target):  # type: ignore[no-untyped-def]
     """There must be room in all tables, see :func:`_is_tight`."""
     counters[WAITED] = _wait(counters[WAITED], delay)
@@ -255,7 +255,7 @@ def _add(low, high, chunks, pool, free, counters, unique, threshold, delay, sour
     counters[EDGES] += 1
 
 
-@inlined
+@helper
 def _delete(low, high, chunks, pool, free, counters, threshold, delay, source, target):  # type: ignore[no-untyped-def]
     """Take out all edges of a pair."""
     counters[WAITED] = _wait(counters[WAITED], delay)
@@ -295,12 +295,12 @@ def _delete(low, high, chunks, pool, free, counters, threshold, delay, source, t
         counters[HIGH_COUNT] -= 1
 
 
-@inlined
+@helper
 def _crowded(counters, which, more):  # type: ignore[no-untyped-def]
     return counters[which + 2] or 10 * (counters[which + 1] + more) > 9 << counters[which]
 
 
-@inlined
+@helper
 def _is_tight(chunks, pool, counters, threshold):  # type: ignore[no-untyped-def]
     """Whether a row might not find the room that it needs; it may make the largest chunk larger
     twice.
@@ -313,7 +313,7 @@ def _is_tight(chunks, pool, counters, threshold):  # type: ignore[no-untyped-def
     )
 
 
-@inlined
+@helper
 def _grown(table, counters, which, more):  # type: ignore[no-untyped-def]
     if not _crowded(counters, which, more):
         return table
@@ -322,7 +322,7 @@ def _grown(table, counters, which, more):  # type: ignore[no-untyped-def]
     return _rebuilt(table, counters[which] - 1, counters[which])
 
 
-@inlined
+@helper
 def _doubled(array, used):  # type: ignore[no-untyped-def]
     larger = np.empty(2 * len(array), array.dtype)
     larger[:used] = array[:used]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.jit import inlined, kernel
+from penstock.jit import helper, kernel
 
 EMPTY, TOMBSTONE, DISTANCE, LONGEST = 0xFF, 0x80, 0x7F, 126
 NONE = -1
@@ -13,12 +13,12 @@ NONE = -1
 # As in the file of the updates: the cache of kernels cannot see other files.
 
 
-@inlined
+@helper
 def _home(key, bits):  # type: ignore[no-untyped-def]
     return np.int64((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - bits))
 
 
-@inlined
+@helper
 def _distance(table, base, bits, at):  # type: ignore[no-untyped-def]
     distance = np.int64(table[base + at].mark & DISTANCE)
     if distance == LONGEST:
@@ -26,7 +26,7 @@ def _distance(table, base, bits, at):  # type: ignore[no-untyped-def]
     return distance
 
 
-@inlined
+@helper
 def _find(table, bits, key, begin):  # type: ignore[no-untyped-def]
     last = (1 << bits) - 1
     home = _home(key, bits)
@@ -40,13 +40,13 @@ def _find(table, bits, key, begin):  # type: ignore[no-untyped-def]
     return NONE
 
 
-@inlined
+@helper
 def _next(table, bits, key, at):  # type: ignore[no-untyped-def]
     """The next record with the same key, or NONE."""
     return _find(table, bits, key, ((at - _home(key, bits)) & ((1 << bits) - 1)) + 1)
 
 
-@inlined
+@helper
 def _visit(visited, levels, level, found, new, id):  # type: ignore[no-untyped-def]
     target = np.int64(id)
     bit = np.uint8(1 << (target & 7))
@@ -84,7 +84,7 @@ def bfs_degaware(low, low_bits, high, high_bits, chunks, pool, source, levels): 
         frontier, found, size = found, frontier, new
 
 
-@inlined
+@helper
 def _give(low, low_bits, high, high_bits, low_work, high_work, id, share):  # type: ignore[no-untyped-def]
     """Add to the value of a vertex, found by its id; a vertex without edges has none."""
     at = _find(low, low_bits, id, 0)
@@ -142,7 +142,7 @@ def edges_degaware(low, high, chunks, pool, src, dst):  # type: ignore[no-untype
                     to += 1
 
 
-@inlined
+@helper
 def _mean_distance(table, base, bits):  # type: ignore[no-untyped-def]
     """Of live records; NaN if there are none."""
     total, count = 0, 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.jit import inlined, kernel
+from penstock.jit import helper, kernel
 
 BLOCK_EDGES = 14
 #: Edges, blocks, what waiting left.
@@ -23,7 +23,7 @@ HEAD = np.dtype([("next", "<i8"), ("count", "<i8"), ("vertex", "<i8"), ("times",
 EDGE = np.dtype([("id", "<i8"), ("weight", "<i8"), ("first", "<i8"), ("recent", "<i8")])
 
 
-@inlined
+@helper
 def _wait(x, rounds):  # type: ignore[no-untyped-def]
     """Steps of a random generator, each of which needs the one before."""
     for _ in range(rounds):
@@ -33,14 +33,14 @@ def _wait(x, rounds):  # type: ignore[no-untyped-def]
     return x
 
 
-@inlined
+@helper
 def _doubled(array, used):  # type: ignore[no-untyped-def]
     larger = np.empty(2 * len(array), array.dtype)
     larger[:used] = array[:used]
     return larger
 
 
-@inlined
+@helper
 def _add(vertices, heads, edges, counters, unique, delay, v, target, now):  # type: ignore[no-untyped-def]
     """Put an edge into the first empty place, or a new block at the end; gives the arrays."""
     last, place = np.int64(NONE), np.int64(NONE)
@@ -84,7 +84,7 @@ def _add(vertices, heads, edges, counters, unique, delay, v, target, now):  # ty
     return heads, edges
 
 
-@inlined
+@helper
 def _delete(vertices, heads, edges, counters, unique, delay, v, target):  # type: ignore[no-untyped-def]
     block = vertices[v].first
     while block != NONE:

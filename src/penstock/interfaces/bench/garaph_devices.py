@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.algorithms._gas import DISTANCES, LABELS, LEVELS
+from penstock.algorithms._vertex_programs import DISTANCES, LABELS, LEVELS
 from penstock.config import thread_count
 from penstock.device.spec import Device
 from penstock.engine.result import Result

@@ -29,7 +29,7 @@ import numpy as np
 
 from penstock.errors import InputError
 from penstock.interfaces.bench.graph500_edges import Edges
-from penstock.jit import inlined, kernel
+from penstock.jit import helper, kernel
 from penstock.parallel import Workers, ordered_map
 from penstock.types import I64, U8, Array
 
@@ -345,7 +345,7 @@ def _check_levels(src, dst, parents, depths, joined):  # type: ignore[no-untyped
     return 0, 0, inside
 
 
-@inlined
+@helper
 def _equal(a, b, tolerance):  # type: ignore[no-untyped-def]
     return abs(a - b) <= tolerance * max(1.0, abs(a), abs(b))
 

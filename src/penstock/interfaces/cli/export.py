@@ -34,10 +34,10 @@ def command(
     from penstock.interfaces.cli._bars import watching
     from penstock.interfaces.cli._output import show
     from penstock.interfaces.export import export
-    from penstock.interfaces.opening import open_still
+    from penstock.interfaces.opening import open_snapshot
 
     started = time.perf_counter()
-    opened = open_still(graph)
+    opened = open_snapshot(graph)
     with watching() as progress:
         export(opened, file, format=format, overwrite=overwrite, threads=threads, progress=progress)
     seconds = time.perf_counter() - started

@@ -120,10 +120,10 @@ def command(
 
     from penstock.algorithms import find
     from penstock.interfaces.cli._output import show
-    from penstock.interfaces.opening import open_still
+    from penstock.interfaces.opening import open_snapshot
 
     chosen = find(algorithm)
-    opened = None if graph is None else open_still(graph)
+    opened = None if graph is None else open_snapshot(graph)
     parameters = {} if opened is None else own_values(chosen, opened, context.obj)
     cost = _here if device is None else _elsewhere
     text, data = cost(chosen, opened, parameters, given)

@@ -56,7 +56,7 @@ def command(
     from penstock.files import check_target
     from penstock.interfaces.cli._bars import watching
     from penstock.interfaces.cli._output import show
-    from penstock.interfaces.opening import open_still
+    from penstock.interfaces.opening import open_snapshot
     from penstock.interfaces.saved import read_result
 
     check_drawing(out)
@@ -67,7 +67,7 @@ def command(
     with drawn_alike(), watching(kernels=chosen == "components") as progress:
         if result is None:
             options = {"memory": memory, "threads": threads, "progress": progress}
-            axes = plot_graph(open_still(source), chosen, options)
+            axes = plot_graph(open_snapshot(source), chosen, options)
         else:
             axes = result.plot(chosen)
         save_figure(axes.figure.figure, file, overwrite=overwrite)

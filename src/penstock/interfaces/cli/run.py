@@ -100,9 +100,9 @@ def command(
     from penstock.interfaces.cli._output import show
     from penstock.interfaces.cli._run_report import report_data
     from penstock.interfaces.cli._views import view
-    from penstock.interfaces.opening import open_still
+    from penstock.interfaces.opening import open_snapshot
 
-    opened, chosen = open_still(graph), find(algorithm)
+    opened, chosen = open_snapshot(graph), find(algorithm)
     if edges is not None and not chosen.finds_edges:
         raise OptionError(f"edges: {chosen.name} finds no edges; use --out")
     parameters = own_values(chosen, opened, context.obj)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from penstock.interfaces.nx.graph import Lists
-from penstock.jit import borrowing, borrowing_kernel, spliced
+from penstock.jit import always_inline, no_refcount
 from penstock.types import U32, Array
 
 
@@ -65,7 +65,7 @@ def owners_of(lists: Lists) -> U32:
     return np.repeat(places, np.diff(lists.offsets))
 
 
-@borrowing_kernel
+@no_refcount
 def add_dependencies(  # type: ignore[no-untyped-def]
     offsets, neighbours, weights, owners, sources, sums, extra, of_edges, paths
 ):
@@ -93,7 +93,7 @@ def add_dependencies(  # type: ignore[no-untyped-def]
         _forget(paths, reached)
 
 
-@borrowing_kernel
+@no_refcount
 def add_distances(  # type: ignore[no-untyped-def]
     offsets, neighbours, weights, owners, sources, paths, sums, counts
 ):
@@ -117,7 +117,7 @@ def add_distances(  # type: ignore[no-untyped-def]
     return True
 
 
-@borrowing
+@no_refcount
 def _search(offsets, neighbours, weights, owners, source, paths):  # type: ignore[no-untyped-def]
     """Dijkstra's. Returns how many nodes were reached."""
     paths.distance[source], paths.number[source] = 0.0, 1.0
@@ -155,7 +155,7 @@ def _search(offsets, neighbours, weights, owners, source, paths):  # type: ignor
         paths.number[node] += paths.number[np.int64(owners[entry])]
 
 
-@spliced
+@always_inline
 def _push(paths, size, distance, found, entry):  # type: ignore[no-untyped-def]
     """Add to a heap of so many."""
     at = size
@@ -169,7 +169,7 @@ def _push(paths, size, distance, found, entry):  # type: ignore[no-untyped-def]
     paths.heap_entry[at] = entry
 
 
-@spliced
+@always_inline
 def _pop(paths, size):  # type: ignore[no-untyped-def]
     """Take the first from a heap that has so many others."""
     distance, found = paths.heap_distance[size], paths.heap_found[size]
@@ -189,21 +189,21 @@ def _pop(paths, size):  # type: ignore[no-untyped-def]
     paths.heap_entry[at] = entry
 
 
-@spliced
+@always_inline
 def _is_before(paths, one, other):  # type: ignore[no-untyped-def]
     if paths.heap_distance[one] == paths.heap_distance[other]:
         return paths.heap_found[one] < paths.heap_found[other]
     return paths.heap_distance[one] < paths.heap_distance[other]
 
 
-@spliced
+@always_inline
 def _move(paths, begin, end):  # type: ignore[no-untyped-def]
     paths.heap_distance[end] = paths.heap_distance[begin]
     paths.heap_found[end] = paths.heap_found[begin]
     paths.heap_entry[end] = paths.heap_entry[begin]
 
 
-@borrowing
+@no_refcount
 def _forget(paths, reached):  # type: ignore[no-untyped-def]
     for rank in range(reached):
         node = paths.order[rank]
@@ -214,7 +214,7 @@ def _forget(paths, reached):  # type: ignore[no-untyped-def]
         paths.share[node] = 0.0
 
 
-@borrowing_kernel
+@no_refcount
 def match_entries(offsets, neighbours, back, back_entries, marks, reverse):  # type: ignore[no-untyped-def]
     """To ``reverse``, for each entry of undirected lists the one of the same edge in the other
     node's list. ``back`` and ``back_entries``: the lists turned around, and which entry each was.

@@ -6,7 +6,7 @@ import heapq
 
 import numpy as np
 
-from penstock.jit import inlined, kernel
+from penstock.jit import helper, kernel
 
 
 @kernel
@@ -63,7 +63,7 @@ def traversal(sources, depth_first, offsets, neighbours):  # type: ignore[no-unt
     return order
 
 
-@inlined
+@helper
 def _breadth_first(source, offsets, neighbours, seen, order, end):  # type: ignore[no-untyped-def]
     seen[source] = True
     order[end] = source
@@ -80,7 +80,7 @@ def _breadth_first(source, offsets, neighbours, seen, order, end):  # type: igno
     return end
 
 
-@inlined
+@helper
 def _depth_first(  # type: ignore[no-untyped-def]
     source, offsets, neighbours, seen, order, end, path, next_entry
 ):
@@ -140,14 +140,14 @@ def smallest_last(offsets, neighbours):  # type: ignore[no-untyped-def]
     return order
 
 
-@inlined
+@helper
 def _enter(place, anchor, following, before):  # type: ignore[no-untyped-def]
     following[place], before[place] = following[anchor], anchor
     before[following[anchor]] = place
     following[anchor] = place
 
 
-@inlined
+@helper
 def _leave(place, following, before):  # type: ignore[no-untyped-def]
     following[before[place]] = following[place]
     before[following[place]] = before[place]
@@ -195,7 +195,7 @@ def independent_sets(  # type: ignore[no-untyped-def]
     return order
 
 
-@inlined
+@helper
 def _retire(place, offsets, neighbours, candidate, degrees, heap):  # type: ignore[no-untyped-def]
     """A place is no candidate any more, and does not count in the degrees of others."""
     candidate[place] = False
@@ -245,7 +245,7 @@ def saturation(by_degree, offsets, neighbours):  # type: ignore[no-untyped-def]
     return order, colors
 
 
-@inlined
+@helper
 def _first_free(place, colors, offsets, neighbours):  # type: ignore[no-untyped-def]
     """The smallest color that no neighbour has."""
     begin, end = np.int64(offsets[place]), np.int64(offsets[place + 1])
@@ -297,7 +297,7 @@ def color_with_interchange(order, offsets, neighbours):  # type: ignore[no-untyp
     return colors
 
 
-@inlined
+@helper
 def _reach(  # type: ignore[no-untyped-def]
     place, first, second, search, offsets, neighbours, colors, near, reached, frontier
 ):

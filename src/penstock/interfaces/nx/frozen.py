@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from penstock.dynamic.view import LiveView, Version
 from penstock.dynamic.view_lists import FrozenLists, Side
 from penstock.interfaces.nx.graph import Lists
 from penstock.interfaces.nx.kernels import offsets_of
+from penstock.store.kept import Kept
 from penstock.store.layout import Column
 from penstock.types import U32, Array, Direction, IdKind
 
@@ -21,7 +21,7 @@ class FrozenIds:
     def __init__(self, ids: Array) -> None:
         self.kind: IdKind = "string" if ids.dtype == object else "int"
         #: What others keep with the ids.
-        self.kept: dict[Any, Any] = {}
+        self.kept = Kept()
         self._ids = ids
 
     def in_order(self) -> tuple[Array, U32 | None]:

@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 
 from penstock.interfaces.nx.graph import Lists
-from penstock.jit import inlined, kernel
+from penstock.jit import helper, kernel
 from penstock.types import Array
 
 
@@ -111,7 +111,7 @@ def _search(offsets, neighbours, weights, source, early):  # type: ignore[no-unt
     return False, order[:reached], distances, starts, before
 
 
-@inlined
+@helper
 def _any_queued(link, link_place, link_next, is_queued):  # type: ignore[no-untyped-def]
     while link >= 0:
         if is_queued[link_place[link]]:
@@ -120,7 +120,7 @@ def _any_queued(link, link_place, link_next, is_queued):  # type: ignore[no-unty
     return False
 
 
-@inlined
+@helper
 def _with_room(array, used):  # type: ignore[no-untyped-def]
     """The array, or a larger one with the same values if it is used up."""
     if used < len(array):
@@ -130,7 +130,7 @@ def _with_room(array, used):  # type: ignore[no-untyped-def]
     return larger
 
 
-@inlined
+@helper
 def _in_rows(first, link_place, link_next):  # type: ignore[no-untyped-def]
     starts = np.zeros(len(first) + 1, np.int64)
     before = np.empty(len(link_place), np.int64)

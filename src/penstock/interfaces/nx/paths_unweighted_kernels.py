@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from penstock.interfaces.nx.graph import Lists
-from penstock.jit import inlined, kernel
+from penstock.jit import helper, kernel
 from penstock.types import U32, Array
 
 #: Sources of a batch of searches: each has a bit of a word.
@@ -163,7 +163,7 @@ def _meet(offsets, neighbours, in_offsets, in_neighbours, source, target):  # ty
     return np.empty(0, np.uint32)
 
 
-@inlined
+@helper
 def _step(offsets, neighbours, fringe, begin, end, mine, others):  # type: ignore[no-untyped-def]
     """One more level; the end of the fringe, and a node that the other side knows, or -1."""
     last = end
@@ -180,7 +180,7 @@ def _step(offsets, neighbours, fringe, begin, end, mine, others):  # type: ignor
     return end, np.int64(-1)
 
 
-@inlined
+@helper
 def _joined(before, after, met):  # type: ignore[no-untyped-def]
     """The path through a node that both sides know."""
     length = 0
@@ -246,7 +246,7 @@ def _farthest(offsets, neighbours, sources):  # type: ignore[no-untyped-def]
     return farthest
 
 
-@inlined
+@helper
 def _push_few(offsets, neighbours, active, seen, frontier, coming, touched):  # type: ignore[no-untyped-def]
     """Active nodes OR their word into what comes to their neighbours; how many were touched."""
     reached = 0
@@ -264,7 +264,7 @@ def _push_few(offsets, neighbours, active, seen, frontier, coming, touched):  # 
     return reached
 
 
-@inlined
+@helper
 def _push_many(offsets, neighbours, seen, frontier, coming, touched):  # type: ignore[no-untyped-def]
     """The same if most nodes are active: without a branch for each entry."""
     n = len(offsets) - 1

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from penstock.interfaces.nx.graph import Lists
-from penstock.jit import borrowing_kernel, kernel, spliced
+from penstock.jit import always_inline, kernel, no_refcount
 from penstock.types import Array
 
 #: What a node has instead of its position in the heap.
@@ -96,7 +96,7 @@ def _way(parents: Array, place: int) -> Array:
     return np.array(places, np.int64)
 
 
-@spliced
+@always_inline
 def _rise(keys, turns, nodes, positions, at, key, turn, node):  # type: ignore[no-untyped-def]
     """Put a node into the heap at a position or above. It is the last one to get its key."""
     while at > 0:
@@ -110,7 +110,7 @@ def _rise(keys, turns, nodes, positions, at, key, turn, node):  # type: ignore[n
     positions[node] = at
 
 
-@spliced
+@always_inline
 def _refill(keys, turns, nodes, positions, size):  # type: ignore[no-untyped-def]
     """Take the first node out of the heap, whose last one is at position ``size`` until then."""
     key, turn, node = keys[size], turns[size], nodes[size]
@@ -134,7 +134,7 @@ def _refill(keys, turns, nodes, positions, size):  # type: ignore[no-untyped-def
     positions[node] = at
 
 
-@borrowing_kernel
+@no_refcount
 def _search(  # type: ignore[no-untyped-def]
     offsets, neighbours, weights, sources, cutoff, target,
     distances, parents, order, positions, keys, turns, nodes,

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.jit import inlined, kernel
+from penstock.jit import helper, kernel
 
 _WORDS, _MIDDLE = 624, 397
 
 
-@inlined
+@helper
 def _twist(state):  # type: ignore[no-untyped-def]
     """All words of the state anew."""
     for k in range(_WORDS):
@@ -29,7 +29,7 @@ def _twist(state):  # type: ignore[no-untyped-def]
     state[_WORDS] = 0
 
 
-@inlined
+@helper
 def _word(state):  # type: ignore[no-untyped-def]
     """The next 32 random bits."""
     if state[_WORDS] >= _WORDS:
@@ -42,7 +42,7 @@ def _word(state):  # type: ignore[no-untyped-def]
     return np.uint32(word ^ (word >> np.uint32(18)))
 
 
-@inlined
+@helper
 def _below(state, limit):  # type: ignore[no-untyped-def]
     """A number below a limit: as many bits as the limit has, again until they are below it."""
     spare = 32
@@ -62,7 +62,7 @@ def shuffle(state, places):  # type: ignore[no-untyped-def]
         places[last], places[other] = places[other], places[last]
 
 
-@inlined
+@helper
 def _best_labels(  # type: ignore[no-untyped-def]
     place, offsets, neighbours, weights, labels, sums, best
 ):
@@ -143,7 +143,7 @@ def spread_by_queue(  # type: ignore[no-untyped-def]
     return 0
 
 
-@inlined
+@helper
 def _adopt(place, label, ring, ends, queued, offsets, told, labels):  # type: ignore[no-untyped-def]
     if labels[place] == label:
         return

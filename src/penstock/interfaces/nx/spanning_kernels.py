@@ -6,10 +6,10 @@ import heapq
 
 import numpy as np
 
-from penstock.jit import inlined, kernel
+from penstock.jit import helper, kernel
 
 
-@inlined
+@helper
 def _root(parents, place):  # type: ignore[no-untyped-def]
     while parents[place] != place:
         parents[place] = parents[parents[place]]

@@ -14,7 +14,7 @@ from penstock.program import STEP_VALUES, VERTEX_FIELDS, Program
 
 
 @dataclass(frozen=True)
-class Shape:
+class ProgramSignature:
     """A program and what its kernels are given.
 
     Kernels take fields in tuples of arrays, in these orders.
@@ -64,12 +64,12 @@ def _arrays(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name != "vid"))
 
 
-def shape_of(
+def signature_of(
     program: Program,
     columns: Mapping[str, np.dtype[Any]],
     params: Mapping[str, Any],
     weight: str | None = None,
-) -> Shape:
+) -> ProgramSignature:
     """Read a program's functions; ``columns`` and ``params`` are those that they may use.
 
     ``weight`` is the column that is also called ``edge.weight``.
@@ -98,7 +98,7 @@ def shape_of(
     local = [*of_dst, *(f for each in after for f in each.fields("old")), *unchanged]
     used = [f for each in written.values() for f in each.fields("p")]
     edge_columns = list(dict.fromkeys(called[name] for name in gather.fields("edge")))
-    return Shape(
+    return ProgramSignature(
         program,
         written,
         gathered=_arrays(gather.fields("src")),

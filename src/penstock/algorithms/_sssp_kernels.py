@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.jit import atomic_add, compare_and_swap, inlined, kernel
+from penstock.jit import atomic_add, compare_and_swap, helper, kernel
 
 #: Vertices of a group.
 GROUP = 256
@@ -18,7 +18,7 @@ GROUP = 256
 STRIDE = 16
 
 
-@inlined
+@helper
 def _lower(array, index, value, seen):  # type: ignore[no-untyped-def]
     """``array[index] = min(array[index], value)``, atomically; whether it was lowered. ``seen``:
     what was there just now.
@@ -81,7 +81,7 @@ def relax(block, vertices, found, distances, pending, nearest, bound, limit, spa
     return 0
 
 
-@inlined
+@helper
 def _groups(begin, end, span):  # type: ignore[no-untyped-def]
     """The groups that begin in a range."""
     return np.uint64((begin + span - 1) // span), np.uint64((end + span - 1) // span)

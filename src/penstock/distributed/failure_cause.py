@@ -13,23 +13,23 @@ from penstock.distributed.visitors import HEAD_BYTES, Kind, read_head
 LAST_WORDS = 2.0
 
 
-class Verdict(NamedTuple):
+class FailureCause(NamedTuple):
     """The rank to blame, and what it said; nothing, if it ended without a word."""
 
     rank: int
     words: str | None = None
 
 
-def report_of(received: Message) -> Verdict | None:
+def report_of(received: Message) -> FailureCause | None:
     """Whom a rank that failed blames, itself or another; None if this is no such message."""
     head = read_head(received.data)
     if head.kind != Kind.FAILED:
         return None
     words = bytes(received.data[HEAD_BYTES:]).decode()
-    return Verdict(head.number, words if head.number == received.sender else None)
+    return FailureCause(head.number, words if head.number == received.sender else None)
 
 
-def find_cause(transport: Transport, suspect: int, heard: dict[int, Verdict]) -> Verdict:
+def find_cause(transport: Transport, suspect: int, heard: dict[int, FailureCause]) -> FailureCause:
     """Follow who blames whom, from a rank that is gone or blames another. ``heard`` is what is
     known of ranks already; what there still is to hear is taken from the runner's endpoint. A rank
     says what it has to say before it is gone.
@@ -39,10 +39,10 @@ def find_cause(transport: Transport, suspect: int, heard: dict[int, Verdict]) ->
             try:
                 received = transport.receive(LAST_WORDS)
             except PeerLost as lost:
-                heard.setdefault(lost.rank, Verdict(lost.rank))
+                heard.setdefault(lost.rank, FailureCause(lost.rank))
                 continue
             if received is None:
-                return Verdict(suspect)
+                return FailureCause(suspect)
             report = report_of(received)
             if report is not None:
                 heard.setdefault(received.sender, report)

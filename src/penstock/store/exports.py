@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from penstock.optional import optional
+from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
+_load: Callable[[], Any] | None = None
+
+
+def provide(load: Callable[[], Any]) -> None:
+    """Say where the functions are that do the work. The methods belong to the graph, the work is
+    done layers above: these make themselves known, so that no import goes against the flow.
+    """
+    global _load
+    _load = load
+
+
 def _exchange() -> Any:
-    # The methods belong to the graph, the work is done three layers above: an import in a
-    # statement would be one against the flow.
-    return import_module("penstock.interfaces.exchange")
+    if _load is None:
+        raise PenstockError("there is nothing to convert graphs with; import penstock.interfaces")
+    return _load()
 
 
-class Outward:
+class ExportMixin:
     """The methods of graphs, those that change included, that give objects of other libraries.
 
     All of them hold the whole graph in memory. A graph that changes is held still meanwhile.
@@ -68,5 +79,4 @@ class Outward:
         """The graph itself, for NetworkX: its functions run on the store, and nothing is
         converted.
         """
-        optional("networkx", "nx")
-        return import_module("penstock.interfaces.nx.stored").StoredGraph(self)
+        return _exchange().nx_graph(self)

@@ -18,9 +18,9 @@ from penstock.device.device import (
     Row,
 )
 from penstock.device.host import HostDevice
-from penstock.device.shape import Shape
+from penstock.device.signature import ProgramSignature
 from penstock.device.spec import Device
-from penstock.engine.dealing import FreeDealer, StaticDealer
+from penstock.engine.dealing import DynamicScheduler, StaticScheduler
 from penstock.engine.division import Shares
 from penstock.engine.engine import Engine
 from penstock.stream.lists import Piece
@@ -39,7 +39,13 @@ def owners_of(streams: int, weights: Sequence[int]) -> list[int]:
 
 
 def _make_device(
-    engine: Engine, shape: Shape, kernels: Any, spec: Device, streams: int, *, in_place: bool
+    engine: Engine,
+    signature: ProgramSignature,
+    kernels: Any,
+    spec: Device,
+    streams: int,
+    *,
+    in_place: bool,
 ) -> ProgramDevice:
     if not spec.has_own_memory:
         return HostDevice(spec, kernels)
@@ -48,18 +54,24 @@ def _make_device(
     graph = engine.graph
     firsts = graph.page_table("out" if "out" in graph.directions else "in")["first_vid"]
     return CudaDevice(
-        spec, shape, graph.num_vertices, firsts.astype(np.uint32), streams, in_place=in_place
+        spec, signature, graph.num_vertices, firsts.astype(np.uint32), streams, in_place=in_place
     )
 
 
-class Team:
+class DeviceGroup:
     """One device or several that work on one program. A context manager: leaving it frees them.
 
     Streams of devices that can do more than pull come first: they are the *host*.
     """
 
     def __init__(
-        self, engine: Engine, shape: Shape, kernels: Any, shares: Shares, *, in_place: bool
+        self,
+        engine: Engine,
+        signature: ProgramSignature,
+        kernels: Any,
+        shares: Shares,
+        *,
+        in_place: bool,
     ) -> None:
         specs = engine.options.devices
         self._owners = owners_of(engine.workers.count, [spec.threads or 1 for spec in specs])
@@ -67,7 +79,7 @@ class Team:
         try:
             for k, spec in enumerate(specs):
                 streams = self._owners.count(k)
-                made = _make_device(engine, shape, kernels, spec, streams, in_place=in_place)
+                made = _make_device(engine, signature, kernels, spec, streams, in_place=in_place)
                 self.devices.append(made)
         except BaseException:
             self.__exit__()
@@ -88,14 +100,14 @@ class Team:
         self.is_mixed = 0 < host < len(specs)
         kinds = {(spec.kind, spec.threads, spec.slowdown, spec.only_pulls) for spec in specs}
         alike = len(kinds) == 1
-        self.dealer: StaticDealer | FreeDealer | None = None
+        self.dealer: StaticScheduler | DynamicScheduler | None = None
         if self.shares.division == "S" or (alike and len(specs) > 1):
             to_all = self.shares.division == "S"
-            self.dealer = StaticDealer(self._owners, self._has, to_all=to_all)
+            self.dealer = StaticScheduler(self._owners, self._has, to_all=to_all)
         elif len(specs) > 1 or specs[0].has_own_memory:
-            self.dealer = FreeDealer(len(self._owners), self._has)
+            self.dealer = DynamicScheduler(len(self._owners), self._has)
 
-    def __enter__(self) -> Team:
+    def __enter__(self) -> DeviceGroup:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -140,7 +152,7 @@ class Team:
         """Whether only the host's streams take part from now on."""
         count = self.host_streams if alone else len(self._owners)
         self._workers.at_once = count
-        if isinstance(self.dealer, FreeDealer):
+        if isinstance(self.dealer, DynamicScheduler):
             self.dealer.streams = range(count)
 
     # Values

@@ -11,7 +11,7 @@ from penstock.dynamic.state import State
 from penstock.types import Array
 
 
-class Looking:
+class Queries:
     """The questions; :class:`~penstock.dynamic.graph.DynamicGraph` is asked them."""
 
     _lock: threading.RLock
