@@ -12,7 +12,7 @@ import pytest
 
 import penstock as ps
 from penstock.device.cuda.kernels import CudaKernels
-from penstock.device.shape import shape_of
+from penstock.device.signature import signature_of
 from penstock.device.spec import Device
 from penstock.errors import BudgetError
 from penstock.interfaces.bench import garaph_devices as d
@@ -139,7 +139,7 @@ def test_rounds_are_those_of_the_kernel(monkeypatch):
     firsts = np.repeat(begins[:-1], np.diff(offsets[begins]))
     sums = np.zeros(len(degrees), np.int32)
     recorder = Recorder(monkeypatch)
-    CudaKernels(shape_of(COUNTING, {}, {}), BLOCK).launch(
+    CudaKernels(signature_of(COUNTING, {}, {}), BLOCK).launch(
         "gather_shards", len(replicas), BLOCK, 0, 32 * 4 * 4,
         {
             "first": 0, "low": 0, "count": len(degrees),

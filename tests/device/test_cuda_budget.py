@@ -57,13 +57,13 @@ def test_accumulators_that_do_not_fit_are_refused():
     memory = least(case)
     device = case.device(1, memory=memory)
     with pytest.raises(BudgetError, match=r"accumulators need 925 B") as refused:
-        device.begin_push(0, case.n, case.arrays(case.shape.of_dst))
+        device.begin_push(0, case.n, case.arrays(case.signature.of_dst))
     enough = parse_bytes(re.search(r"at least (.*?B) would do", str(refused.value))[1])
     some = [case.piece(0, 3)]
     np.testing.assert_array_equal(case.pull(device, some)[0][0][:3], case.pulled()[0][0][:3])
     closed(device)
     device = case.device(1, memory=enough)
-    device.begin_push(0, case.n, case.arrays(case.shape.of_dst))
+    device.begin_push(0, case.n, case.arrays(case.signature.of_dst))
     closed(device)
 
 
@@ -71,7 +71,7 @@ def test_a_graph_without_vertices():
     case = Case("COUNTS", ())
     device = case.device(1, firsts=np.empty(0, np.uint32))
     assert case.pull(device)[2] == (0, 0, 0)
-    device.begin_push(0, 0, case.arrays(case.shape.of_dst))
+    device.begin_push(0, 0, case.arrays(case.signature.of_dst))
     assert len(device.touched_pages()) == len(device.take_sums(0, 0, [])[0]) == 0
     closed(device)
 
@@ -177,7 +177,7 @@ def test_what_was_asked_for_and_not_used_does_not_stay_for_ever():
 def test_streams_work_at_once():
     case = Case(PLAIN, (5, 0, 7, 2, 9, 1, 3, 8))
     device = case.device(3, gather="threads")
-    (new, active), local = case.outputs(), case.arrays(case.shape.local)
+    (new, active), local = case.outputs(), case.arrays(case.signature.local)
     rows = []
 
     def serve(stream):

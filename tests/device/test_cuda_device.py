@@ -79,7 +79,7 @@ def test_arrays_may_begin_anywhere():
     case = Case("COUNTS")
     device = case.device()
     new, active, _ = case.pulled()
-    local = tuple(array[2:] for array in case.arrays(case.shape.local))
+    local = tuple(array[2:] for array in case.arrays(case.signature.local))
     made = tuple(np.zeros(case.n - 2, array.dtype) for array in new)
     device.pull(0, case.piece(3, 5), 2, local, made, active, case.params)
     for ours, theirs in zip(made, new, strict=True):
@@ -100,7 +100,7 @@ def test_only_lists_that_have_arrived_are_found():
 
     device._streams.each[0].queue = Queue()
     new, active = case.outputs()
-    local = case.arrays(case.shape.local)
+    local = case.arrays(case.signature.local)
     device.pull(0, case.piece(), 0, local, new, active, case.params)
     assert found == [(False, False)]
     assert device.has(case.piece())
@@ -118,7 +118,7 @@ def test_accumulators_are_summed_to_what_they_hold(name, memory):
     case = Case(name)
     device = case.device(memory=memory)
     theirs, ours = case.sums(), case.sums()
-    local, first = case.arrays(case.shape.local), int(case.block.offsets[3])
+    local, first = case.arrays(case.signature.local), int(case.block.offsets[3])
     parts = [case.piece()]
     for begin, end in ((first, first + 30), (first + 30, first + 40)):
         ends = np.array([begin, end], np.uint64)
@@ -142,7 +142,7 @@ def test_only_some_vertices_are_gathered_from():
     case = Case("LABELS")
     theirs, ours = case.sums(2**32 - 1), case.sums(2**32 - 1)
     device = case.device()
-    local = case.arrays(case.shape.local)
+    local = case.arrays(case.signature.local)
     for low, high in ((0, 2), (2, 5), (5, 6), (0, 2)):
         held = tuple(array[low:high] for array in case.gathered)
         offsets = np.r_[0, np.cumsum(np.minimum(LENGTHS, 2))].astype(np.uint32)
@@ -280,5 +280,5 @@ def test_push_needs_an_atomic_sum():
     case = Case("MIXED")
     device = case.device()
     with pytest.raises(ProgramError, match="mixed: a GPU pushes sums add, min or max"):
-        device.begin_push(0, case.n, case.arrays(case.shape.of_dst))
+        device.begin_push(0, case.n, case.arrays(case.signature.of_dst))
     closed(device)

@@ -41,7 +41,7 @@ class Load:
 
     def __init__(self, program, lengths, seed=1, block=32, params=cuda_shapes.PARAMS):
         rng = np.random.default_rng(seed)
-        self.signature = signature = cuda_shapes.shape(program, params)
+        self.signature = signature = cuda_shapes.signature(program, params)
         self.kernels = CudaKernels(signature, block)
         self.count = len(lengths)
         self.params = {"num_vertices": 40, "iteration": 2, "odd": 3.0, "all": 1.0}
@@ -229,7 +229,7 @@ def test_apply(name):
 def check_apply(load):
     theirs = tuple(np.zeros_like(each) for each in load.new)
     active = np.full(FIRST + load.count, 9, np.uint8)
-    row = ReferenceKernels(load.shape).finish(
+    row = ReferenceKernels(load.signature).finish(
         FIRST, FIRST + load.count, FIRST, FIRST, load.local, load.sums, theirs, active,
         load.reference_params,
     )  # fmt: skip
@@ -244,7 +244,7 @@ def check_apply(load):
 def test_push(name, width):
     """Along the lists of some vertices; the reference's ids are those of all arrays."""
     load = Load(name, [3, 0, 40, 1, 6])
-    signature, chosen = load.shape, np.array([0, 2, 3], np.uint32)
+    signature, chosen = load.signature, np.array([0, 2, 3], np.uint32)
     rng = np.random.default_rng(2)
     src = tuple(values_of(signature.dtypes[f], load.count, rng) for f in signature.gathered)
     dst = tuple(values_of(signature.dtypes[f], OTHERS, rng) for f in signature.of_dst)
@@ -311,7 +311,7 @@ def test_sums_of_another_device(name):
     for i in range(6):
         pair = tuple(np.array([each[i], each[5 - i]]) for each in ours)
         if others[i]:
-            ReferenceKernels(load.shape).merge(pair, 0, 2)
+            ReferenceKernels(load.signature).merge(pair, 0, 2)
         assert_same([each[i : i + 1] for each in load.sums], [each[:1] for each in pair])
     np.testing.assert_array_equal(touched, others)
     load.launch("reset", touched=touched)
@@ -321,7 +321,7 @@ def test_sums_of_another_device(name):
 
 def test_which_kernels_a_program_has():
     for name in NAMES:
-        kernels = CudaKernels(cuda_shapes.shape(name), 64)
+        kernels = CudaKernels(cuda_shapes.signature(name), 64)
         assert kernels.can_shard == (name in ATOMIC)
         assert {"gather_shards", "push"} & set(kernels.names) == (
             {"gather_shards", "push"} if kernels.can_shard else set()
@@ -329,16 +329,16 @@ def test_which_kernels_a_program_has():
 
 
 def test_arguments_are_what_a_program_needs():
-    labels = CudaKernels(cuda_shapes.shape("labels"), 64)
+    labels = CudaKernels(cuda_shapes.signature("labels"), 64)
     assert labels.arguments("gather_threads") == (
         "offsets", "neighbours", "g_label", "chosen", "s0",
     )  # fmt: skip
     assert labels.arguments("send") == ("neighbours", "g_label", "slots", "m0")
-    mixed = CudaKernels(cuda_shapes.shape("mixed"), 64)
+    mixed = CudaKernels(cuda_shapes.signature("mixed"), 64)
     assert "owners" in mixed.arguments("send")
     assert mixed.arguments("fold") == ("count", "s0", "s1")
     for name in NAMES:
-        kernels = CudaKernels(cuda_shapes.shape(name), 64)
+        kernels = CudaKernels(cuda_shapes.signature(name), 64)
         for each in kernels.names:
             assert set(kernels.arguments(each)) <= set(kernels.dtypes())
 

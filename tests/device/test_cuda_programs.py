@@ -15,9 +15,8 @@ import pytest
 
 import penstock as ps
 from penstock.device.spec import Device
-from penstock.engine import planning
+from penstock.engine import device_group, planning
 from penstock.engine import sweeps as sweeps_module
-from penstock.engine import team as team_module
 from penstock.errors import BudgetError, OptionError
 from penstock.ingest import options as build_options
 
@@ -40,13 +39,13 @@ SHAPES = ("directed", "undirected", "weighted")
 def _nothing_is_left(monkeypatch):
     """Whatever a test does, no device holds memory afterwards."""
     made = []
-    make = team_module._make_device
+    make = device_group._make_device
 
     def noting(*args, **kwargs):
         made.append(make(*args, **kwargs))
         return made[-1]
 
-    monkeypatch.setattr(team_module, "_make_device", noting)
+    monkeypatch.setattr(device_group, "_make_device", noting)
     yield
     gc.collect()  # an error that was caught leads to what its kernels had
     for device in made:

@@ -113,7 +113,7 @@ def same():
     """Whether code made for several capabilities is what Numba makes for each."""
     from numba import cuda
 
-    kernels = CudaKernels(cuda_shapes.shape("mixed"), BLOCK)
+    kernels = CudaKernels(cuda_shapes.signature("mixed"), BLOCK)
     texts = kernels.ptx("apply", cuda_check.CAPABILITIES, cuda_shapes.PARAMS)
     function, types = kernels.function("apply"), kernels.argument_types("apply", cuda_shapes.PARAMS)
     alone = [cuda.compile_ptx(function, types, cc=cc)[0] for cc in cuda_check.CAPABILITIES]
@@ -139,7 +139,7 @@ def built_ins():
 
 def ready():
     """Whether kernels can be made ready for a GPU that is not there, and kept on disk."""
-    kernels = CudaKernels(cuda_shapes.shape("labels"), 1024)
+    kernels = CudaKernels(cuda_shapes.signature("labels"), 1024)
     made = kernels._kernel("apply")
     return [type(made._cache).__name__, made.targetoptions["max_registers"]]
 
@@ -151,7 +151,9 @@ def ready():
 @pytest.mark.parametrize("capability", PROGRAMS)
 def test_kernels_compile_and_fit(capability):
     rows = elsewhere(f"table({PROGRAMS[capability]}, {capability})")
-    kernels = {name: CudaKernels(cuda_shapes.shape(name), BLOCK) for name in PROGRAMS[capability]}
+    kernels = {
+        name: CudaKernels(cuda_shapes.signature(name), BLOCK) for name in PROGRAMS[capability]
+    }
     assert len(kernels[PROGRAMS[capability][0]].names) == 13
     assert [row[:2] for row in rows] == [[n, each] for n in kernels for each in kernels[n].names]
     for name, kernel, _, used, target, entries, has_floats in rows:

@@ -56,7 +56,7 @@ def pushed(case, vertices):
     )
     found = np.zeros(len(case.block.neighbours), np.uint32)
     touched = np.zeros(case.n, np.uint8)
-    of_dst = case.arrays(case.shape.of_dst)
+    of_dst = case.arrays(case.signature.of_dst)
     chosen = np.array(vertices, np.uint32)
     case.reference.push(
         case.block, chosen, found, case.gathered, of_dst, sums, touched, case.params
@@ -66,7 +66,7 @@ def pushed(case, vertices):
 
 
 def begin(case, device, low=0, high=None):
-    of_dst = (array[low:high] for array in case.arrays(case.shape.of_dst))
+    of_dst = (array[low:high] for array in case.arrays(case.signature.of_dst))
     device.begin_push(low, case.n if high is None else high, tuple(of_dst))
 
 
