@@ -175,7 +175,7 @@ def test_the_other_parts_of_a_run_have_to_fit_as_well() -> None:
 def test_lists_in_heads_that_cannot_be() -> None:
     needs = [Needs(("out",), 1.0, forms=("heads",), head_edges=1)]
     assert planned(needs, SMALL[0], ENDLESS)[1].head_edges == 1
-    with pytest.raises(OptionError, match="load: False leaves no way to run"):
+    with pytest.raises(OptionError, match="load: needs lists in memory, but load is False"):
         make_plan(SMALL[0], needs, replace(OPTIONS, load=False))
 
 

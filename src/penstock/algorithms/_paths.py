@@ -270,9 +270,9 @@ def _offer_from_as_near(block, vertices, found, distances, parents, offers):  # 
         edge, end = np.uint64(offsets[u - first]), np.uint64(ends[u - first])
         while edge < end:
             v = np.uint64(neighbours[edge])
-            open_snapshot = parents[v] == NO_VERTEX and distances[u] == distances[v]
+            is_open = parents[v] == NO_VERTEX and distances[u] == distances[v]
             tight = distances[u] + weights[edge] == distances[v]
-            if open_snapshot and tight and atomic_min(offers, v, np.uint32(u)) == NO_VERTEX:
+            if is_open and tight and atomic_min(offers, v, np.uint32(u)) == NO_VERTEX:
                 found[count] = v
                 count += one
             edge += one

@@ -43,7 +43,7 @@ class Edges:
     not_kept: str | None = None
 
 
-def edge_needs(counts: Counts) -> Needs:
+def scan_needs(counts: Counts) -> Needs:
     """As if they had to be counted."""
     counting = counting_needs(counts, WANTED)
     return replace(counting, passes=counting.passes + 4)

@@ -89,7 +89,8 @@ def _requirements(
             )
         if resident_edges is not None:
             check_count(resident_edges, "resident_edges")
-        return [replace(heads, head_edges=NO_LIMIT if dual else resident_edges)]
+        asked = NO_LIMIT if dual else resident_edges
+        return [replace(heads, head_edges=asked, way="dual" if dual else "resident_edges")]
     mapped = 0 if counts.directed else 4  # degrees, to choose between the two ways
     stream = Needs(
         ("out",), 2.0, vertex_bytes=STATE_BYTES + mapped, more_bytes=frontier_bytes(counts),

@@ -19,6 +19,7 @@ import numpy as np
 
 from penstock.algorithms._ranking import Pace, Walk, passes_until, walk_needs, walk_ranks
 from penstock.algorithms._ranking_check import verify_walk
+from penstock.algorithms._sources import check_selected
 from penstock.engine.algorithm import Task, Vertices, algorithm
 from penstock.engine.counts import Counts, Selected
 from penstock.engine.needs import Needs
@@ -38,8 +39,7 @@ def _requirements(
     weight: bool,
     dtype: str,
 ) -> list[Needs]:
-    if source.count == 0:
-        raise OptionError("source: expected the id of a vertex, or of several; got none")
+    check_selected(source)
     if not 0 <= restart <= 1:
         raise OptionError(f"restart: expected a number from 0 to 1, got {restart}")
     pace = Pace(tol, max_iter, np.dtype(dtype))

@@ -28,7 +28,7 @@ import numpy as np
 
 from penstock.algorithms._scan import Clustering, cluster
 from penstock.algorithms._scan_check import verify
-from penstock.algorithms._scan_edges import edge_needs, open_edges
+from penstock.algorithms._scan_edges import open_edges, scan_needs
 from penstock.algorithms._scan_kernels import OUTLIER
 from penstock.arrays import parts
 from penstock.engine.algorithm import Task, algorithm
@@ -44,7 +44,7 @@ from penstock.types import I64, NO_VERTEX, U32, VID
 
 def _requirements(counts: Counts, epsilon: float, mu: int, index: Any) -> list[Needs]:
     _check(epsilon, mu)
-    return [edge_needs(counts)]
+    return [scan_needs(counts)]
 
 
 @algorithm(requirements=_requirements, verify=verify)

@@ -39,6 +39,15 @@ class HeadBytes:
     #: Entry k: what else it takes if each list has its first k edges there; the last: all of them.
     by_edges: I64
 
+    def most_edges(self, room: int) -> int:
+        """The largest k that fits some bytes, -1 if none does."""
+        fits = np.flatnonzero(self.by_edges <= room)
+        return int(fits[-1]) if len(fits) else -1
+
+    def with_edges(self, k: int) -> int:
+        """What everything takes with the first k edges."""
+        return self.fixed + int(self.by_edges[min(k, len(self.by_edges) - 1)])
+
 
 @dataclass(frozen=True, slots=True)
 class ListCounts:
@@ -93,6 +102,10 @@ class Counts:
     def stored(self, direction: Direction) -> Direction:
         """Which stored lists serve as those of a direction; raises if there are none."""
         return serving_direction(direction, self.directions, directed=self.directed, path=self.path)
+
+    def all_stored(self, directions: Sequence[Direction]) -> tuple[Direction, ...]:
+        """The stored lists that serve as those of some directions, each once."""
+        return tuple(dict.fromkeys(self.stored(each) for each in directions))
 
     def of(self, direction: Direction) -> ListCounts:
         """The lists that serve as those of a direction."""

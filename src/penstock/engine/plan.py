@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from penstock.config import format_bytes
 from penstock.engine.counts import Counts
 from penstock.engine.division import MOST_RANGES, ONE, Shares
-from penstock.engine.needs import Needs
+from penstock.engine.needs import Needs, Room
 from penstock.engine.options import RunOptions
 from penstock.engine.sizes import Loaded, Sizes, cuts_of, shares_of, sizes_of
 from penstock.errors import BudgetError, OptionError
@@ -99,9 +99,8 @@ def make_plan(
             return plan
         refused = plan or refused
     if refused is None:
-        raise OptionError(
-            "load: False leaves no way to run: resident_edges and dual need lists in memory"
-        )
+        way = requirements[-1].way or "load"
+        raise OptionError(f"{way}: needs lists in memory, but load is False; leave out load")
     raise BudgetError(refused.text)
 
 
@@ -109,7 +108,7 @@ def _plan(
     counts: Counts, needs: Needs, options: RunOptions, loaded: Loaded, rooms: Sequence[int | None]
 ) -> Plan | Refusal | None:
     """A plan, or why there is none; None if lists cannot have a form that is needed."""
-    stored = tuple(dict.fromkeys(counts.stored(each) for each in needs.directions))
+    stored = counts.all_stored(needs.directions)
     shares = shares_of(counts, needs, options, rooms)
     cuts = cuts_of(counts, needs, options, shares)
     sizes = sizes_of(counts, needs, options, loaded, shares, cuts)
@@ -122,17 +121,21 @@ def _plan(
     least = 0 if needs.room is None else needs.room.least
     plan = fit(_with_room(sizes, least), limits)
     parts = [_plan(counts, part, options, loaded, rooms) for part in needs.parts]
+    if None in parts:
+        return None
     refused = [each for each in parts if isinstance(each, Refusal)]
     if plan is None:
         refused.append(refusal(_with_room(sizes, least), limits))
     if refused:
         return max(refused, key=lambda each: each.enough)
     assert plan is not None
-    if needs.room is not None and needs.room.most > least:
-        least = _grant(plan, sizes, needs.room.least, needs.room.most, options.memory)
-        plan = fit(_with_room(sizes, least), limits) or plan
+    room = least
+    if needs.room is not None:
+        room = _grant(plan, sizes, needs.room, options.memory)
+        plan = fit(_with_room(sizes, room), limits)
+        assert plan is not None, "what is granted fits"
     return replace(
-        plan, room=least, needs=needs, sizes=_with_room(sizes, least), directions=stored,
+        plan, room=room, needs=needs, sizes=_with_room(sizes, room), directions=stored,
         cut_ranges=cuts, shares=shares,
     )  # fmt: skip
 
@@ -141,25 +144,23 @@ def _with_room(sizes: Sizes, room: int) -> Sizes:
     return replace(sizes, state_bytes=sizes.state_bytes + room)
 
 
-def _grant(plan: Plan, sizes: Sizes, least: int, most: int, memory: int) -> int:
+def _grant(plan: Plan, sizes: Sizes, room: Room, memory: int) -> int:
     """How much room there is: pages need not stay in memory for it, nor lists if they can stream.
     ``plan``: with the least.
     """
-    held = plan.memory_bytes - plan.cache_pages * sizes.page_bytes - least
+    held = plan.memory_bytes - plan.cache_pages * sizes.page_bytes - room.least
     if plan.resident and "stream" in sizes.forms:
         held -= sizes.resident_bytes
-    return max(min(most, memory - held), least)
+    return max(min(room.most, memory - held), room.least)
 
 
 # Fitting
 
 
 def fit(sizes: Sizes, limits: Limits) -> Plan | None:
-    """The best form that fits the memory. Each device has a stream at least."""
-    wanted = limits.streams or limits.streams_per_thread * limits.threads
-    most_pages = max((each.num_pages for each in sizes.lists), default=1)
-    wanted = max(limits.devices, min(wanted, most_pages))
-    workers = sizes.worker_bytes * max(wanted, limits.threads)
+    """The best form that fits the memory."""
+    wanted = _wanted_streams(sizes, limits)
+    workers = sizes.worker_total(wanted, limits.threads)
     fixed = sizes.state_bytes + SPARE_BYTES + wanted * sizes.stream_bytes + workers
     held = fixed + sizes.resident_bytes
     if "memory" in sizes.forms and held <= limits.memory:
@@ -168,13 +169,20 @@ def fit(sizes: Sizes, limits: Limits) -> Plan | None:
         return Plan(wanted, True, cut, 0, "memory", 1, total, worker_bytes=workers)
     if "heads" in sizes.forms:
         assert sizes.heads is not None
-        edges = sizes.heads.head_edges
+        edges = sizes.head_edges
         if edges is None:
-            edges = sizes.heads.most_edges(limits.memory - fixed - sizes.heads.fixed_bytes)
-        total = fixed + sizes.heads.bytes(max(edges, 0))
-        if total <= limits.memory and (edges > 0 or sizes.heads.head_edges is not None):
+            edges = sizes.heads.most_edges(limits.memory - fixed - sizes.heads.fixed)
+        total = fixed + sizes.heads.with_edges(max(edges, 0))
+        if total <= limits.memory and (edges > 0 or sizes.head_edges is not None):
             return Plan(wanted, False, False, 0, "memory", 1, total, edges, worker_bytes=workers)
     return _fit_streams(sizes, limits, wanted) if "stream" in sizes.forms else None
+
+
+def _wanted_streams(sizes: Sizes, limits: Limits) -> int:
+    """Pages on their way at once, if memory allows. Each device has a stream at least."""
+    wanted = limits.streams or limits.streams_per_thread * limits.threads
+    most_pages = max((each.num_pages for each in sizes.lists), default=1)
+    return max(limits.devices, min(wanted, most_pages))
 
 
 def _stream_counts(limits: Limits, wanted: int) -> list[int]:
@@ -192,7 +200,7 @@ def _fit_streams(sizes: Sizes, limits: Limits, wanted: int) -> Plan | None:
     counts = _stream_counts(limits, wanted)
 
     def left_by(held: int, count: int) -> int:
-        workers = sizes.worker_bytes * max(count, limits.threads)
+        workers = sizes.worker_total(count, limits.threads)
         return limits.memory - held - SPARE_BYTES - count * sizes.stream_bytes - workers
 
     tiers: list[tuple[StateTier, int]] = [("memory", sizes.state_bytes)]
@@ -204,7 +212,7 @@ def _fit_streams(sizes: Sizes, limits: Limits, wanted: int) -> Plan | None:
             if left >= 0:
                 pages = min(left // sizes.page_bytes, most)
                 total = limits.memory - left + pages * sizes.page_bytes
-                workers = sizes.worker_bytes * max(count, limits.threads)
+                workers = sizes.worker_total(count, limits.threads)
                 return Plan(count, False, False, pages, tier, 1, total, worker_bytes=workers)
     if sizes.gathered_bytes:
         count = counts[-1]
@@ -217,16 +225,14 @@ def _fit_streams(sizes: Sizes, limits: Limits, wanted: int) -> Plan | None:
 
 def refusal(sizes: Sizes, limits: Limits) -> Refusal:
     """What is not enough, and what is."""
-    wanted = limits.streams or limits.streams_per_thread * limits.threads
-    most_pages = max((each.num_pages for each in sizes.lists), default=1)
-    wanted = max(limits.devices, min(wanted, most_pages))
+    wanted = _wanted_streams(sizes, limits)
     streams = _stream_counts(limits, wanted)[-1] if "stream" in sizes.forms else wanted
     buffers = streams * sizes.stream_bytes + SPARE_BYTES
-    buffers += sizes.worker_bytes * max(streams, limits.threads)
+    buffers += sizes.worker_total(streams, limits.threads)
     budget = format_bytes(limits.memory)
     if "stream" not in sizes.forms and sizes.heads is not None:
-        edges = max(sizes.heads.head_edges or 0, 0)
-        total = sizes.state_bytes + buffers + sizes.heads.bytes(edges)
+        edges = sizes.head_edges or 0
+        total = sizes.state_bytes + buffers + sizes.heads.with_edges(edges)
         return Refusal(
             total,
             f"memory: {budget} is not enough to keep the first {edges:,} edges of each vertex in "

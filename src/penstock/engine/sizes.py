@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.engine.counts import Counts
+from penstock.engine.counts import Counts, HeadBytes
 from penstock.engine.division import ONE, Shares, divide
 from penstock.engine.needs import ListForm, Needs, ProgramNeeds
 from penstock.engine.options import RunOptions
@@ -44,27 +44,6 @@ class ListBytes:
 
 
 @dataclass(frozen=True, slots=True)
-class HeadSizes:
-    """What the lists take if only their first edges are in memory."""
-
-    #: Everything that does not depend on how many those are.
-    fixed_bytes: int
-    #: Entry k: what else it takes if each list has its first k edges there; the last: all of them.
-    head_bytes: I64
-    #: The k that is asked for; None: as memory allows.
-    head_edges: int | None = None
-
-    def most_edges(self, room: int) -> int:
-        """The largest k that fits some bytes, -1 if none does."""
-        fits = np.flatnonzero(self.head_bytes <= room)
-        return int(fits[-1]) if len(fits) else -1
-
-    def bytes(self, head_edges: int) -> int:
-        """What everything takes with a k."""
-        return self.fixed_bytes + int(self.head_bytes[min(head_edges, len(self.head_bytes) - 1)])
-
-
-@dataclass(frozen=True, slots=True)
 class Sizes:
     """One way to run, in bytes."""
 
@@ -81,7 +60,9 @@ class Sizes:
     worker_bytes: int = 0
     #: The forms that lists can have here.
     forms: tuple[ListForm, ...] = ("memory", "stream")
-    heads: HeadSizes | None = None
+    #: Lists of which the first edges are in memory; and how many, if that is asked for.
+    heads: HeadBytes | None = None
+    head_edges: int | None = None
 
     @property
     def stream_bytes(self) -> int:
@@ -92,6 +73,10 @@ class Sizes:
     def resident_bytes(self) -> int:
         """All lists, decoded."""
         return sum(each.resident_bytes for each in self.lists)
+
+    def worker_total(self, streams: int, threads: int) -> int:
+        """What all threads or streams at work take."""
+        return self.worker_bytes * max(streams, threads)
 
     @property
     def page_bytes(self) -> int:
@@ -108,7 +93,7 @@ def sizes_of(
     cuts: int = 1,
 ) -> Sizes:
     """What a way to run takes, without its room."""
-    stored = tuple(dict.fromkeys(counts.stored(each) for each in needs.directions))
+    stored = counts.all_stored(needs.directions)
     n, program = counts.num_vertices, needs.program
     state = needs.vertex_bytes * n + needs.more_bytes
     gathered: int | None = None
@@ -122,11 +107,11 @@ def sizes_of(
         gathered = needs.gathered_bytes * n if program.may_travel else None
         between = program.sum_bytes * n if cuts > 1 and not divided else 0
         cut = cut_bytes(counts, cuts, 4 + counts.column_bytes(needs.columns)) + between
-    heads = _head_sizes(counts, stored, needs, options) if "heads" in needs.forms else None
+    heads = _head_bytes(counts, stored, options) if "heads" in needs.forms else None
     return Sizes(
         tuple(list_bytes(counts, each, needs.columns) for each in stored),
         state, gathered, always, cut, needs.worker_bytes,
-        _forms(counts, stored, needs, options, loaded, heads), heads,
+        _forms(counts, stored, needs, options, loaded, heads), heads, needs.head_edges,
     )  # fmt: skip
 
 
@@ -148,7 +133,7 @@ def _forms(
     needs: Needs,
     options: RunOptions,
     loaded: Loaded,
-    heads: HeadSizes | None,
+    heads: HeadBytes | None,
 ) -> tuple[ListForm, ...]:
     """The forms that lists can have, of those that the run can do with. Lists that are in memory
     are never loaded as a copy: unless they stand one after another, only kernels that take them
@@ -163,9 +148,9 @@ def _forms(
     return tuple(form for form in needs.forms if possible[form])
 
 
-def _head_sizes(
-    counts: Counts, stored: Sequence[Direction], needs: Needs, options: RunOptions
-) -> HeadSizes | None:
+def _head_bytes(
+    counts: Counts, stored: Sequence[Direction], options: RunOptions
+) -> HeadBytes | None:
     """What lists take of which the first edges are in memory; None if there cannot be any."""
     lists = [counts.lists[each] for each in stored]
     if not options.load or any(each.head_bytes is None for each in lists):
@@ -177,7 +162,7 @@ def _head_sizes(
         found = each.head_bytes()
         fixed += found.fixed
         heads = heads + found.by_edges
-    return HeadSizes(fixed, heads, needs.head_edges)
+    return HeadBytes(fixed, heads)
 
 
 # Devices
