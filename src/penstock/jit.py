@@ -92,6 +92,24 @@ atomic_min: Any = _atomic_min
 
 
 @intrinsic
+def _atomic_or(typingctx, array, index, value):  # type: ignore[no-untyped-def]
+    """``array[index] |= value`` for a one-dimensional integer array, atomically; gives the old."""
+    if not (isinstance(array, nbtypes.Array) and array.ndim == 1):
+        return None
+    signature = array.dtype(array, nbtypes.intp, array.dtype)
+
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        view = context.make_array(sig.args[0])(context, builder, args[0])
+        pointer = builder.gep(view.data, [args[1]])
+        return builder.atomic_rmw("or", pointer, args[2], "monotonic")
+
+    return signature, codegen
+
+
+atomic_or: Any = _atomic_or
+
+
+@intrinsic
 def _compare_and_swap(typingctx, array, index, expected, value):  # type: ignore[no-untyped-def]
     """``array[index] = value`` if it is bit for bit ``expected``, atomically; gives the old, which
     says whether it was. For a one-dimensional array of integers or floats. Nothing before it is

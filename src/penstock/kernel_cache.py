@@ -20,11 +20,11 @@ from numba.core.extending import _Intrinsic
 
 
 class KernelCache(FunctionCache):
-    """Numba's cache, with :func:`digest_of` in the key."""
+    """Numba's cache, with :func:`digest_of` in the key instead of the kernel's own code alone."""
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
-        key: tuple[Any, ...] = super()._index_key(sig, codegen)  # type: ignore[no-untyped-call]
-        return (*key, digest_of(self._py_func))
+        # Numba's own key has the functions in a closure pickled, which differs in each process.
+        return sig, codegen.magic_tuple(), digest_of(self._py_func)
 
 
 def keep_by_digest(dispatcher: Any) -> None:

@@ -21,9 +21,9 @@ from traversal_making import (
 )
 
 import penstock as ps
-from penstock.algorithms import _level_kernels
 from penstock.algorithms.bfs import verify
 from penstock.engine.checkpoint import Schedule
+from penstock.engine.expansion import LONG_LIST
 from penstock.engine.recovery import Recovery
 from penstock.errors import BudgetError, FormatError, IdError, OptionError, VerificationError
 
@@ -220,7 +220,7 @@ def test_a_limit_saves_reading(tmp_path):
 
 def test_a_small_budget(tmp_path, monkeypatch):
     monkeypatch.setattr("penstock.config.MIN_BUDGET_BYTES", 1)
-    monkeypatch.setattr("penstock.algorithms._level_state.FOUND_BYTES", 1 << 16)
+    monkeypatch.setattr("penstock.engine.frontier.FOUND_BYTES", 1 << 16)
     graph = build(tmp_path / "g", edges(), directed=False)
     whole = ps.bfs(graph, [7, 6200])
     assert whole.stats["resident"]
@@ -253,7 +253,7 @@ def test_small_levels_are_found_in_one_call(tmp_path):
 @pytest.mark.parametrize("every", [7, "1h"])
 def test_it_stops_within_a_run_of_small_levels(way, every, tmp_path, monkeypatch):
     graph = build(tmp_path / "g", edges(), directed=False, num_vertices=6300)
-    monkeypatch.setattr("penstock.algorithms._level_steps.CALL_EDGES", 16 * 20)
+    monkeypatch.setattr("penstock.engine.frontier_resident.CALL_EDGES", 16 * 20)
     whole = ps.bfs(graph, 7, **way)
     saved = []
     original = Recovery.after
@@ -287,7 +287,7 @@ def test_a_checkpoint_comes_after_so_many_levels(tmp_path):
 def test_lists_that_several_threads_share(tmp_path):
     # The hub's list is longer than what a thread takes at a time, and than what it holds back.
     rng = np.random.default_rng(2)
-    n = 3 * _level_kernels.LONG_LIST
+    n = 3 * LONG_LIST
     hub, other, source = n, n + 1, n + 2
     spokes = rng.permutation(n)[: n - 5]
     src = np.concatenate([np.full(len(spokes), hub), np.full(n // 2, other), [source, source]])

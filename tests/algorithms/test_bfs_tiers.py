@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from traversal_making import SMALL, build, edges, stopping_after
 
 import penstock as ps
-from penstock.algorithms import _direction
-from penstock.algorithms._direction import Frontier, Sample, choose_tiered, reading_cost
 from penstock.algorithms.bfs import verify
+from penstock.engine import direction
+from penstock.engine.direction import Outlook, Sample, choose_tiered, reading_cost
 from penstock.engine.topology import TIERS
 from penstock.errors import BudgetError, OptionError
 from penstock.stream import tiers
@@ -40,9 +40,9 @@ def graph(request, tmp_path_factory):
 def asking_always():
     """Within, both ways are taken even on small graphs: lists cost little, vertices are asked."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_direction, "SMALL_EDGES", 0)
-        patch.setattr(_direction, "FEW_LISTS", 0)
-        patch.setattr(_direction, "READ_COST", 1)
+        patch.setattr(direction, "SMALL_EDGES", 0)
+        patch.setattr(direction, "FEW_LISTS", 0)
+        patch.setattr(direction, "READ_COST", 1)
         yield
 
 
@@ -195,11 +195,11 @@ def test_what_cannot_be(tmp_path):
 
 def test_the_rule_reads_less():
     """A pure function: top-down for few lists, bottom-up if first edges answer."""
-    frontier = Frontier(1000, 10, 10**6, 10**6, 10**8, "top-down", 16.0)
+    outlook = Outlook(1000, 10, 10**6, 10**6, 10**8, "top-down", 16.0)
     answers, silent = Sample(1000, 1500, 0), Sample(1000, 8000, 900)
-    assert choose_tiered(frontier, 10**5, answers, 10**9) == "bottom-up"
-    assert choose_tiered(frontier, 10**3, silent, 10**9) == "top-down"
-    assert choose_tiered(frontier, 0, silent, 10**9) == "top-down"
-    once = _direction.PASS_COST * 10**9  # no more than all of it, and something for each list
-    assert reading_cost(10**8, 10**9) == once + _direction.LIST_COST * 10**8
+    assert choose_tiered(outlook, 10**5, answers, 10**9) == "bottom-up"
+    assert choose_tiered(outlook, 10**3, silent, 10**9) == "top-down"
+    assert choose_tiered(outlook, 0, silent, 10**9) == "top-down"
+    once = direction.PASS_COST * 10**9  # no more than all of it, and something for each list
+    assert reading_cost(10**8, 10**9) == once + direction.LIST_COST * 10**8
     assert reading_cost(0, 1000) == 0

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import strategies as st
 
 import penstock as ps
-from penstock.algorithms import _direction
+from penstock.engine import direction
 from penstock.engine.recovery import Recovery
 from penstock.ingest import options as build_options
 from penstock.types import Array
@@ -91,6 +91,6 @@ def stopping_after(step: int) -> Iterator[None]:
 def small_levels(edges: int) -> Iterator[None]:
     """Within, levels of more edges are not small: all threads find them, either way."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_direction, "SMALL_EDGES", edges)
-        patch.setattr(_direction, "TINY_EDGES", min(edges, _direction.TINY_EDGES))
+        patch.setattr(direction, "SMALL_EDGES", edges)
+        patch.setattr(direction, "TINY_EDGES", min(edges, direction.TINY_EDGES))
         yield

@@ -1,28 +1,11 @@
 """The search behind BFS and neighbourhoods: levels and parents, level by level, from one vertex or
 several.
 
-Top-down, the frontier's out-lists are read, and each unvisited neighbour takes the smallest vertex
-that offers itself as parent. Bottom-up, where in-lists exist, each unvisited vertex looks for its
-first visited neighbour, which is of the frontier: those above it have no unvisited neighbours.
-Lists are sorted, so the first is the smallest and the rest of the list need not be read; if they
-have no order at all, as in a graph that changes, the first will do.
-``_direction`` chooses between the two. Small levels in memory are found top-down by one thread,
-many in one call.
-
-State, between two levels; ``level`` is that of the frontier, and bit v % 64 of word v // 64 stands
-for vertex v:
-
-- ``levels`` int32: the level of each vertex, -1 if it is not reached yet
-- ``parents`` uint32: the smallest neighbour one level above, ``NO_VERTEX`` if it is not reached yet
-- ``visited`` uint64 words: the vertices that are reached, and the bits after the last vertex
-- ``frontier_bits`` uint64 words: the vertices of the frontier, if ``frontier`` is None; else
-  anything
-- ``next_bits`` uint64 words: anything in memory, where bottom-up writes all words that matter; no
-  bit on a stream, where vertices found are added
-- ``frontier`` uint32: the vertices of the frontier in any order, or None if ``frontier_bits`` says
-  which they are; in memory a part of ``queue``, with room behind it for all that are not reached
-
-While a level is found, ``visited`` stays as it is.
+Top-down, each unvisited neighbour of the frontier takes the smallest vertex that offers itself as
+parent. Bottom-up, where in-lists exist, each unvisited vertex looks for its smallest visited
+neighbour, which is of the frontier: those above it have no unvisited neighbours. In sorted lists
+the first is the smallest, and the rest of the list need not be read; if lists have no order at all,
+as in a graph that changes, the first is taken.
 
 Repeating: level k may be repeated once all vertices of levels k and above, and those without a
 level, are again as at the beginning: level -1, parent ``NO_VERTEX``, not visited.
@@ -30,20 +13,105 @@ level, are again as at the beginning: level -1, parent ``NO_VERTEX``, not visite
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from penstock.algorithms import _direction
-from penstock.algorithms import _level_steps as steps
-from penstock.algorithms import _level_tiers as tiers
-from penstock.algorithms._direction import Mode, Thresholds, choose_by_cost, choose_streamed
-from penstock.algorithms._level_state import I32, Search
 from penstock.algorithms._sources import source_identity
 from penstock.engine.checkpoint_file import within
+from penstock.engine.direction import Mode, Outlook
 from penstock.engine.engine import Engine
+from penstock.engine.expansion import ENOUGH, FOUND, MISSED, Expansion, is_set
+from penstock.engine.frontier import SET_BYTES, Frontier
+from penstock.engine.frontiers import open_frontier
 from penstock.engine.recovery import Recovery
-from penstock.types import NO_VERTEX, U32, VID, Direction
+from penstock.jit import always_inline, atomic_add, atomic_min, no_refcount, prefetch
+from penstock.types import I64, NO_VERTEX, U32, U64, VID, Direction
+
+I32 = NDArray[np.int32]
+#: Bytes of state for each vertex: levels, parents, and sets of the frontier.
+STATE_BYTES = 8 + SET_BYTES
+#: Scanned edges of a vertex that the breakdown tells apart.
+TOLD_APART = 64
+
+
+class LevelState(NamedTuple):
+    """The arrays of a search."""
+
+    #: The level of each vertex, -1 if it is not reached yet.
+    levels: I32
+    #: The smallest neighbour one level above, ``NO_VERTEX`` if it is not reached yet.
+    parents: U32
+    visited: U64
+    #: Whether a vertex takes the first neighbour one level above: it is the smallest, or lists have
+    #: no order that would make one of them the right one.
+    first_is_enough: bool
+    #: What a breakdown counts: edges that lead to children, and to peers; vertices that looked at
+    #: 1, 2, ... edges, and at more.
+    outcomes: I64
+    scanned: I64
+
+
+@always_inline
+def _offer(u, v, edge, columns, step, state, alone):  # type: ignore[no-untyped-def]
+    """A vertex of the frontier offers itself as parent."""
+    before = state.parents[v]
+    if np.uint64(before) <= u:
+        return False
+    if alone:
+        state.parents[v] = u
+    else:
+        before = atomic_min(state.parents, v, np.uint32(u))
+    if before != NO_VERTEX:
+        return False
+    state.levels[v] = step
+    return True
+
+
+@always_inline
+def _look(v, u, place, left, step, state, alone):  # type: ignore[no-untyped-def]
+    """An unvisited vertex looks for a visited neighbour."""
+    if not is_set(state.visited, u):
+        return MISSED
+    if not alone:
+        atomic_min(state.parents, v, np.uint32(u))
+    elif u < np.uint64(state.parents[v]):
+        state.parents[v] = u
+    state.levels[v] = step
+    return ENOUGH if state.first_is_enough else FOUND
+
+
+@always_inline
+def _fetch(v, state):  # type: ignore[no-untyped-def]
+    prefetch(state.parents, v)
+
+
+@always_inline
+def _count_offer(u, v, edge, columns, step, state, alone):  # type: ignore[no-untyped-def]
+    """:func:`_offer`, which notes what became of the edge."""
+    if is_set(state.visited, v):
+        if state.levels[v] == step - np.int32(1):
+            atomic_add(state.outcomes, 1, np.int64(1))
+        return False
+    atomic_add(state.outcomes, 0, np.int64(1))
+    return _offer(u, v, edge, columns, step, state, alone)
+
+
+@always_inline
+def _count_look(v, u, place, left, step, state, alone):  # type: ignore[no-untyped-def]
+    """:func:`_look`, which notes how many edges a vertex looked at."""
+    said = _look(v, u, place, left, step, state, alone)
+    if said == ENOUGH or left == np.uint64(0):
+        atomic_add(state.scanned, min(place, np.uint64(TOLD_APART)), np.int64(1))
+    return said
+
+
+SEARCH = Expansion(_offer, _look, _fetch)
+COUNTED_SEARCH = Expansion(_count_offer, _count_look, _fetch, every_edge=True)
+#: Chooses the way to the next level.
+Rule = Callable[[Outlook], Mode]
 
 
 def search_levels(
@@ -53,66 +121,87 @@ def search_levels(
     can_pull: bool,
     limit: int | None = None,
     directions: tuple[Direction, ...] = ("out",),
-    thresholds: Thresholds | None = None,
+    rule: Rule | None = None,
     breakdown: bool = False,
     dual: bool = False,
 ) -> tuple[I32, U32]:
-    """The level and the parent of each vertex, up to a level if there is a ``limit``; ``can_pull``:
-    there are in-lists to use. ``directions``: the lists that edges are followed in, of a directed
-    graph both if their direction is not to matter; then nothing is pulled. ``thresholds``: a rule
-    that chooses the way instead of the usual one. ``breakdown``: count what becomes of each edge,
-    a row for each level. ``dual``: of lists in tiers, top-down reads all.
+    """The level and the parent of each vertex, up to a level if there is a ``limit``. ``rule``
+    chooses the way instead of its cost. ``breakdown``: count what becomes of each edge, a row for
+    each level. See :func:`~penstock.engine.frontiers.open_frontier` for other options.
     """
     begins: U32 = np.atleast_1d(np.asarray(sources, VID))
-    search = Search(
-        engine, can_pull=can_pull, directions=directions, thresholds=thresholds,
-        breakdown=breakdown, dual=dual,
+    state = _new_state(engine)
+    frontier = open_frontier(
+        engine, COUNTED_SEARCH if breakdown else SEARCH, state, directions=directions,
+        can_pull=can_pull, dual=dual,
     )  # fmt: skip
-    saved_arrays = {"levels": search.levels, "parents": search.parents}
+    last = len(state.levels) if limit is None else limit
+    arrays = {"levels": state.levels, "parents": state.parents}
     engine.options.progress.start("levels", None, "levels")
     identity = {"algorithm": "bfs", **source_identity(begins), "limit": limit}
     identity["directions"] = " ".join(directions)
     with Recovery(engine, identity) as recovery:
-        last = engine.num_vertices - 1
-        rules = {"levels": within(-1, last), "parents": within(0, last, NO_VERTEX)}
-        saved = recovery.resume(saved_arrays, rules)
-        if saved is None:
-            steps.begin_at(search, begins)
-        else:
-            if saved[0] > len(search.levels):
-                raise saved[1].wrong(f"its step is {saved[0]}")
-            steps.restore(search, saved[0])
-        while search.count and (limit is None or search.level < limit):
-            search.mode = _choose(search)
-            with engine.step(mode=search.mode, active=search.count) as row:
-                left = len(search.levels) if limit is None else limit - search.level
-                row |= _advance(search, left)
+        _begin(engine, frontier, begins, recovery, arrays)
+        while frontier.count and frontier.step < last:
+            mode = frontier.choose()
+            if rule is not None and can_pull:
+                mode = rule(frontier.outlook)
+            with engine.step(mode=mode, active=frontier.count) as row:
+                left = 1 if breakdown or rule is not None else last - frontier.step
+                row |= frontier.expand(mode, left)
+                row |= _outcomes(frontier) if breakdown else {}
             engine.options.progress.advance(row.get("levels", 1) - 1)
-            recovery.after(search.level, saved_arrays, {})
-    search.free()
-    return search.levels, search.parents
+            recovery.after(frontier.step, arrays, {})
+    frontier.free()
+    engine.free("visited")
+    return state.levels, state.parents
 
 
-def _choose(search: Search) -> Mode:
-    """Which way to find the next level."""
-    if not search.can_pull:
-        return "top-down"
-    if search.thresholds is not None:
-        return search.thresholds.choose(search.known())
-    if search.tiered:
-        return tiers.choose(search)
-    return (choose_by_cost if search.resident else choose_streamed)(search.known())
+def _new_state(engine: Engine) -> LevelState:
+    levels: I32 = engine.array("levels", np.int32, -1)
+    parents: U32 = engine.array("parents", VID, NO_VERTEX)
+    first = engine.graph.catalog.neighbour_order in ("id", "none")
+    counts = np.zeros(2, np.int64), np.zeros(TOLD_APART + 1, np.int64)
+    return LevelState(levels, parents, engine.vertex_set("visited"), first, *counts)
 
 
-def _advance(search: Search, left: int) -> dict[str, Any]:
-    """Find a level, or some small ones of at most so many that are ``left``; what there is to say
-    about it.
-    """
-    up = search.mode == "bottom-up"
-    if search.tiered:
-        return (tiers.pull if up else tiers.push)(search)
-    if search.streamed:
-        return (steps.pull_streamed if up else steps.push_streamed)(search)
-    if not up and search.edges <= _direction.SMALL_EDGES:
-        return steps.push_small(search, left)
-    return (steps.pull if up else steps.push)(search)
+def _begin(
+    engine: Engine, frontier: Frontier, sources: U32, recovery: Recovery, arrays: dict[str, Any]
+) -> None:
+    """The sources are the frontier, or what a checkpoint has."""
+    last = engine.num_vertices - 1
+    rules = {"levels": within(-1, last), "parents": within(0, last, NO_VERTEX)}
+    saved, state = recovery.resume(arrays, rules), frontier.state
+    if saved is None:
+        state.levels[sources], state.parents[sources] = 0, sources
+        frontier.start(sources)
+        return
+    if saved[0] > engine.num_vertices:
+        raise saved[1].wrong(f"its step is {saved[0]}")
+    engine.map_ranges(_restore, state.levels, np.int32(saved[0]), state.visited, frontier.bits)
+    frontier.resume(saved[0])
+
+
+def _outcomes(frontier: Frontier) -> dict[str, Any]:
+    """What became of the edges of a level."""
+    state = frontier.state
+    children, peers = state.outcomes.tolist()
+    scanned = state.scanned.tolist()
+    state.outcomes[:], state.scanned[:] = 0, 0
+    if frontier.mode == "bottom-up":
+        return {"scanned": scanned}
+    return {
+        "claimed": frontier.count, "failed": children - frontier.count, "peer": peers,
+        "parent": frontier.looked - children - peers,
+    }  # fmt: skip
+
+
+@no_refcount
+def _restore(begin, end, levels, level, visited, bits):  # type: ignore[no-untyped-def]
+    """Set the bits of a range by the levels: who is visited, and who is of the frontier."""
+    one, six, low = np.uint64(1), np.uint64(6), np.uint64(63)
+    for v in range(np.uint64(begin), np.uint64(end)):
+        if levels[v] >= 0:
+            visited[v >> six] |= one << (v & low)
+        if levels[v] == level:
+            bits[v >> six] |= one << (v & low)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.algorithms._level_state import I32
+from penstock.algorithms._levels import I32
 from penstock.errors import VerificationError
 from penstock.store.graph import Graph
 from penstock.types import NO_VERTEX, U32, VID

@@ -13,13 +13,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from penstock.algorithms._level_state import I32, STATE_BYTES, frontier_bytes
-from penstock.algorithms._levels import search_levels
+from penstock.algorithms._levels import I32, STATE_BYTES, search_levels
 from penstock.arrays import distinct
 from penstock.device.lists import notify
 from penstock.engine.algorithm import Task
 from penstock.engine.counts import Counts, Selected
 from penstock.engine.engine import Engine
+from penstock.engine.frontier import streamed_bytes
 from penstock.engine.needs import Needs
 from penstock.engine.result import Result
 from penstock.engine.result_edges import edge_table
@@ -82,7 +82,7 @@ def around_needs(
     return Needs(
         directions, min(float(limit), 2.5) + edges, columns,
         vertex_bytes=max(STATE_BYTES + 4, PART_BYTES),
-        more_bytes=max(frontier_bytes(counts, directions), rows),
+        more_bytes=max(streamed_bytes(counts, directions), rows),
         only_loaded=True, gathered_bytes=1,
     )  # fmt: skip
 

@@ -6,8 +6,8 @@ or one of them if lists have no order; a source for itself, ``NO_VERTEX`` where 
 are the same whatever the number of threads.
 
 Method: level by level, top-down or bottom-up, whichever costs less; see ``_levels``, also for how
-state is encoded and how a level is repeated. If memory is short, the first edges of each vertex are
-in memory, and other lists are read one by one; see ``_level_tiers``.
+a level is repeated. If memory is short, the first edges of each vertex are in memory, and other
+lists are read one by one; see :mod:`penstock.engine.frontier_tiered`.
 
 Beamer, Asanovic, Patterson: "Direction-optimizing breadth-first search", SC 2012. Iwabuchi:
 "Locality-aware graph data store for large-scale graph analytics", thesis, Tokyo Institute of
@@ -21,21 +21,20 @@ from typing import Any
 
 import numpy as np
 
-from penstock.algorithms._direction import Thresholds
-from penstock.algorithms._level_state import I32, MORE_BYTES, STATE_BYTES, frontier_bytes
-from penstock.algorithms._levels import search_levels
+from penstock.algorithms._levels import I32, STATE_BYTES, Rule, search_levels
 from penstock.algorithms._levels_check import check_levels, check_parents
 from penstock.algorithms._sources import check_count, check_selected, sources_of
 from penstock.algorithms._vertex_programs import refuse_options, search, search_needs
 from penstock.algorithms._vids import by_vid, vids_by_vid
 from penstock.engine.algorithm import Task, Vertices, algorithm
 from penstock.engine.counts import Counts, Selected
-from penstock.engine.needs import Needs
+from penstock.engine.direction import Mode, Outlook
+from penstock.engine.frontier import QUEUE_BYTES, streamed_bytes
+from penstock.engine.needs import WHOLE_LISTS, Needs
 from penstock.engine.result import Result
 from penstock.engine.vertices import vids_of
 from penstock.errors import OptionError, VerificationError
 from penstock.store.graph import Graph
-from penstock.stream.tiers import NO_LIMIT
 from penstock.types import Direction
 
 
@@ -77,7 +76,7 @@ def _requirements(
     # Pages that a search reads on a stream: 1.2 to 2.3 times all of R-MAT graphs, 3.8 of a uniform
     # one; and with first edges, once all are loaded, hardly any of the first and all of the second.
     memory = Needs(
-        both, 0.3, vertex_bytes=STATE_BYTES + MORE_BYTES, forms=("memory",), takes_gaps=True,
+        both, 0.3, vertex_bytes=STATE_BYTES + QUEUE_BYTES, forms=("memory",), takes_gaps=True,
         gathered_bytes=1,
     )  # fmt: skip
     heads = replace(memory, passes=1.1, forms=("heads",), takes_gaps=False)
@@ -89,11 +88,11 @@ def _requirements(
             )
         if resident_edges is not None:
             check_count(resident_edges, "resident_edges")
-        asked = NO_LIMIT if dual else resident_edges
+        asked = WHOLE_LISTS if dual else resident_edges
         return [replace(heads, head_edges=asked, way="dual" if dual else "resident_edges")]
     mapped = 0 if counts.directed else 4  # degrees, to choose between the two ways
     stream = Needs(
-        ("out",), 2.0, vertex_bytes=STATE_BYTES + mapped, more_bytes=frontier_bytes(counts),
+        ("out",), 2.0, vertex_bytes=STATE_BYTES + mapped, more_bytes=streamed_bytes(counts),
         forms=("stream",), gathered_bytes=1,
     )  # fmt: skip
     return [memory, heads, stream]
@@ -113,10 +112,14 @@ def _check(
     check_selected(source)
     if depth_limit is not None:
         check_count(depth_limit, "depth_limit")
-    _thresholds(alpha, beta)
+    threshold_rule(alpha, beta)
 
 
-def _thresholds(alpha: float | None, beta: float | None) -> Thresholds | None:
+def threshold_rule(alpha: float | None, beta: float | None) -> Rule | None:
+    """Iwabuchi's rule: bottom-up while the frontier grows and the edges that top-down would look at
+    exceed those that bottom-up would by a factor of 1 / ``alpha``; top-down again while it shrinks
+    and they are fewer by a factor of 1 / ``beta``.
+    """
     if alpha is None and beta is None:
         return None
     if alpha is None or beta is None:
@@ -125,7 +128,17 @@ def _thresholds(alpha: float | None, beta: float | None) -> Thresholds | None:
     for name, value in (("alpha", alpha), ("beta", beta)):
         if not 0 < value < np.inf:
             raise OptionError(f"{name}: expected a number above 0, got {value}")
-    return Thresholds(float(alpha), float(beta))
+
+    def choose(outlook: Outlook) -> Mode:
+        down = outlook.edge_factor * outlook.count
+        up = outlook.edge_factor * outlook.unreached + outlook.count
+        if outlook.before < outlook.count and down > up / alpha:
+            return "bottom-up"
+        if outlook.before > outlook.count and down < up / beta:
+            return "top-down"
+        return outlook.mode
+
+    return choose
 
 
 @algorithm(requirements=_requirements, verify=verify, on_devices=_on_devices)
@@ -213,6 +226,6 @@ def bfs(
         can_pull = not graph.directed or len(engine.directions) == 2
         levels, parents = search_levels(
             engine, sources, can_pull=can_pull, limit=depth_limit,
-            thresholds=_thresholds(alpha, beta), breakdown=breakdown, dual=dual,
+            rule=threshold_rule(alpha, beta), breakdown=breakdown, dual=dual,
         )  # fmt: skip
     return task.result("level", levels, more={}, vid_columns={"parents": parents})

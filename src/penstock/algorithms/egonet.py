@@ -20,7 +20,7 @@ from functools import partial
 
 import numpy as np
 
-from penstock.algorithms._level_state import I32
+from penstock.algorithms._levels import I32
 from penstock.algorithms._levels_check import check_levels
 from penstock.algorithms._sources import check_count
 from penstock.algorithms._subgraph import (

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.algorithms._level_state import I32
+from penstock.algorithms._levels import I32
 from penstock.algorithms._levels_check import check_levels
 from penstock.algorithms._sources import check_count, check_selected, sources_of
 from penstock.algorithms._subgraph import around_needs, vertices_around

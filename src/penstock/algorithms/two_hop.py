@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from penstock.algorithms import _two_hop_kernels as kernels
-from penstock.algorithms._level_state import I32, frontier_bytes
+from penstock.algorithms._levels import I32
 from penstock.algorithms._levels_check import check_levels
 from penstock.algorithms._sources import check_selected, source_identity, sources_of
 from penstock.algorithms._subgraph import (
@@ -45,6 +45,7 @@ from penstock.arrays import distinct
 from penstock.engine.algorithm import Task, Vertices, algorithm
 from penstock.engine.counts import Counts, Selected
 from penstock.engine.engine import Engine
+from penstock.engine.frontier import streamed_bytes
 from penstock.engine.needs import Needs
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
@@ -135,7 +136,7 @@ def _requirements(counts: Counts, v: Selected | None) -> list[Needs]:
     return [
         Needs(
             ("out",), 2.0,
-            vertex_bytes=4 + 8 + INDEX_BYTES, more_bytes=max(frontier_bytes(counts), rows),
+            vertex_bytes=4 + 8 + INDEX_BYTES, more_bytes=max(streamed_bytes(counts), rows),
             only_loaded=True, gathered_bytes=8,
         )
     ]  # fmt: skip

@@ -29,10 +29,12 @@ from penstock.process import DeferredSignals
 from penstock.progress import Silent
 from penstock.store.graph import Graph
 from penstock.stream.arena import DEEP_STREAMS
+from penstock.stream.block import Block
 from penstock.stream.budget import Budget
 from penstock.stream.lists import Lists, Piece, piece_edges
+from penstock.stream.resident import ResidentLists
 from penstock.stream.tiers import Tier, TieredLists
-from penstock.types import I64, U32, Array, Direction
+from penstock.types import I64, U32, U64, Array, Direction
 
 Kernel = Callable[..., Any]
 #: Vertices in a range of :meth:`Engine.map_ranges`.
@@ -91,6 +93,12 @@ class Engine:
         """The lists of a direction, opened or loaded when first asked for."""
         return self._topology.lists(direction)
 
+    def block(self, direction: Direction) -> Block:
+        """The lists of a direction as one block, of a plan that has them in memory as a whole."""
+        lists = self.lists(direction)
+        assert isinstance(lists, ResidentLists)
+        return lists.block
+
     def tier(self, direction: Direction) -> Tier:
         """What is in memory of lists in tiers."""
         lists = self.lists(direction)
@@ -112,6 +120,12 @@ class Engine:
         if np.isscalar(fill) and not fill:
             return np.zeros(self.num_vertices, kind)  # costs nothing until it is touched
         return np.full(self.num_vertices, fill, kind)
+
+    def vertex_set(self, name: str) -> U64:
+        """A bit for each vertex, none of them set, counted against the budget."""
+        words = -(-self.num_vertices // 64)
+        self.budget.take(8 * words, f"state {name!r}")
+        return np.zeros(words, np.uint64)
 
     def free(self, name: str) -> None:
         """Give back an array's bytes; the caller has let go of it."""

@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from penstock.device.signature import ProgramSignature
+from penstock.stream import tiers
 from penstock.types import Direction
 
 #: Where a run can have its lists. "memory": all of them, decoded. "heads": the first edges of each;
 #: other lists are read one by one. "stream": pages pass.
 ListForm = Literal["memory", "heads", "stream"]
+
+#: As the first edges of each list: all of them.
+WHOLE_LISTS = tiers.NO_LIMIT
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from penstock.algorithms._level_state import MORE_BYTES as QUEUE_BYTES
-from penstock.algorithms._level_state import STATE_BYTES as LEVELS_BYTES
+from penstock.algorithms._levels import STATE_BYTES as LEVELS_BYTES
 from penstock.algorithms.bfs import bfs
 from penstock.algorithms.sssp import STATE_BYTES as SSSP_STATE_BYTES
 from penstock.algorithms.sssp import sssp
 from penstock.config import MIN_BUDGET_BYTES, format_bytes, memory_budget, parse_bytes, thread_count
 from penstock.engine.algorithm import Algorithm
+from penstock.engine.frontier import QUEUE_BYTES
 from penstock.errors import AccessError, BudgetError, InputError, OptionError, TargetExistsError
 from penstock.files import unfinished
 from penstock.ingest.build import build

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from penstock.algorithms._level_bits import TOLD_APART
+from penstock.algorithms._levels import TOLD_APART
 from penstock.interfaces.api import Generator
 from penstock.interfaces.bench.netalx_searches import (
     BOTTOM_UP,

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from penstock.algorithms._level_state import MORE_BYTES, STATE_BYTES
+from penstock.algorithms._levels import STATE_BYTES
 from penstock.algorithms._vids import by_vid
 from penstock.algorithms.bfs import bfs
 from penstock.config import thread_count
 from penstock.engine.counts import counts_of
+from penstock.engine.frontier import QUEUE_BYTES
 from penstock.engine.result import Result
 from penstock.engine.sizes import list_bytes
 from penstock.errors import BudgetError
@@ -242,7 +243,7 @@ def memory_parts(ground: Ground, place: str, held: int, planned: int) -> Row:
     else:
         fixed, by_k = tier_bytes(graph, "out", np.asarray(graph.degrees("out")))
         index = fixed + int(by_k[np.searchsorted(ground.sums, held)]) - edge_bytes
-    state = (STATE_BYTES + MORE_BYTES) * graph.num_vertices
+    state = (STATE_BYTES + QUEUE_BYTES) * graph.num_vertices
     return {
         "planned_memory": planned,
         "edge_bytes": edge_bytes,

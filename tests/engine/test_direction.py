@@ -1,4 +1,4 @@
-"""Which way a level of a search is found."""
+"""Which way a frontier is expanded."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.algorithms._direction import (
+from penstock.algorithms.bfs import threshold_rule
+from penstock.engine.direction import (
     SMALL_EDGES,
     TINY_EDGES,
-    Frontier,
-    Thresholds,
+    Outlook,
     bottom_up_cost,
     choose_by_cost,
     choose_streamed,
@@ -18,7 +18,7 @@ from penstock.algorithms._direction import (
 )
 
 #: A million vertices with 30 edges each, most of them ahead.
-FLAT = Frontier(
+FLAT = Outlook(
     count=30_000, before=1000, edges=900_000, unreached=960_000, unexplored=29_000_000,
     mode="top-down", edge_factor=30.0,
 )  # fmt: skip
@@ -59,24 +59,24 @@ def test_a_stream_reads_lists_as_a_whole():
     assert choose_streamed(replace(FLAT, edges=1000, unexplored=1000)) == "top-down"
 
 
-RULE = Thresholds(alpha=4096, beta=4)
+RULE = threshold_rule(alpha=4096, beta=4)
 
 
 def test_thresholds_while_the_frontier_grows():
     # 30 * 100 edges against 30 * unreached + 100: 4096 times as many would be 12,288,000.
     growing = replace(FLAT, count=100, before=99)
-    assert RULE.choose(replace(growing, unreached=409_596)) == "bottom-up"
-    assert RULE.choose(replace(growing, unreached=409_597)) == "top-down"
+    assert RULE(replace(growing, unreached=409_596)) == "bottom-up"
+    assert RULE(replace(growing, unreached=409_597)) == "top-down"
 
 
 def test_thresholds_while_the_frontier_shrinks():
     # 30 * 100 edges against a quarter of 30 * unreached + 100.
     shrinking = replace(FLAT, count=100, before=101, mode="bottom-up")
-    assert RULE.choose(replace(shrinking, unreached=396)) == "bottom-up"
-    assert RULE.choose(replace(shrinking, unreached=397)) == "top-down"
+    assert RULE(replace(shrinking, unreached=396)) == "bottom-up"
+    assert RULE(replace(shrinking, unreached=397)) == "top-down"
 
 
 @pytest.mark.parametrize("mode", ["top-down", "bottom-up"])
 def test_thresholds_otherwise_change_nothing(mode):
     level = replace(FLAT, count=100, before=100, unreached=0, mode=mode)
-    assert RULE.choose(level) == mode
+    assert RULE(level) == mode

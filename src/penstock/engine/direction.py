@@ -1,4 +1,4 @@
-"""Which way a level of a search is found: a choice of pure functions, made anew at each level."""
+"""Which way the next frontier is found, top-down or bottom-up, by what each costs."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ FEW_LISTS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Frontier:
-    """What is known when a level begins."""
+class Outlook:
+    """What is known of a frontier before it is expanded."""
 
     #: Vertices of the frontier, and of the one before it.
     count: int
@@ -44,27 +44,6 @@ class Frontier:
     edge_factor: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """Iwabuchi's rule: bottom-up while the frontier grows and the edges that top-down would look at
-    exceed those that bottom-up would by a factor of 1 / ``alpha``; top-down again while it shrinks
-    and they are fewer by a factor of 1 / ``beta``.
-    """
-
-    alpha: float
-    beta: float
-
-    def choose(self, frontier: Frontier) -> Mode:
-        """The way to find the next level."""
-        down = frontier.edge_factor * frontier.count
-        up = frontier.edge_factor * frontier.unreached + frontier.count
-        if frontier.before < frontier.count and down > up / self.alpha:
-            return "bottom-up"
-        if frontier.before > frontier.count and down < up / self.beta:
-            return "top-down"
-        return frontier.mode
-
-
 def stays_small(edges: int, unexplored: int) -> bool:
     """Whether a frontier of so many edges is expanded top-down by one thread, without a look at the
     costs: it is small, and does not have most of the edges that are left.
@@ -72,22 +51,22 @@ def stays_small(edges: int, unexplored: int) -> bool:
     return edges <= TINY_EDGES or (edges <= SMALL_EDGES and edges <= unexplored)
 
 
-def bottom_up_cost(frontier: Frontier) -> float:
+def bottom_up_cost(outlook: Outlook) -> float:
     """What bottom-up costs with the lists in memory, in edges looked at top-down. An unvisited
     vertex looks until it finds one of the frontier: the more of the edges that are left come from
     there, the sooner.
     """
-    looks = frontier.unreached * (frontier.edges + frontier.unexplored) / max(frontier.edges, 1)
-    return VERTEX_COST * frontier.unreached + LOOK_COST * min(looks, frontier.unexplored)
+    looks = outlook.unreached * (outlook.edges + outlook.unexplored) / max(outlook.edges, 1)
+    return VERTEX_COST * outlook.unreached + LOOK_COST * min(looks, outlook.unexplored)
 
 
-def choose_by_cost(frontier: Frontier) -> Mode:
+def choose_by_cost(outlook: Outlook) -> Mode:
     """The way that costs less with the lists in memory; top-down looks at every edge of the
-    frontier.
+    outlook.
     """
-    if stays_small(frontier.edges, frontier.unexplored):
+    if stays_small(outlook.edges, outlook.unexplored):
         return "top-down"
-    return "bottom-up" if bottom_up_cost(frontier) < frontier.edges else "top-down"
+    return "bottom-up" if bottom_up_cost(outlook) < outlook.edges else "top-down"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +89,17 @@ def few_to_read(edges: int, lists: int) -> bool:
     return edges <= SMALL_EDGES and lists <= FEW_LISTS
 
 
-def choose_tiered(frontier: Frontier, lists: int, sample: Sample, num_edges: int) -> Mode:
+def choose_tiered(outlook: Outlook, lists: int, sample: Sample, num_edges: int) -> Mode:
     """The way that costs less if only the first edges are in memory. Top-down reads ``lists``;
-    bottom-up, a vertex reads its list unless one of its first edges leads to the frontier.
+    bottom-up, a vertex reads its list unless one of its first edges leads to the outlook.
     """
-    down = frontier.edges + reading_cost(lists, num_edges)
-    factor = frontier.unreached / max(sample.vertices, 1)
-    up = VERTEX_COST * frontier.unreached + LOOK_COST * factor * sample.looked
+    down = outlook.edges + reading_cost(lists, num_edges)
+    factor = outlook.unreached / max(sample.vertices, 1)
+    up = VERTEX_COST * outlook.unreached + LOOK_COST * factor * sample.looked
     up += reading_cost(factor * sample.unresolved, num_edges)
     return "bottom-up" if up < down else "top-down"
 
 
-def choose_streamed(frontier: Frontier) -> Mode:
+def choose_streamed(outlook: Outlook) -> Mode:
     """The way that reads less where a list is read as a whole."""
-    return "bottom-up" if frontier.edges > frontier.unexplored else "top-down"
+    return "bottom-up" if outlook.edges > outlook.unexplored else "top-down"
