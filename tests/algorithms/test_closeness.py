@@ -14,6 +14,7 @@ from penstock.algorithms import closeness
 from penstock.algorithms._multi_source import pushing_pays
 from penstock.algorithms._sources import all_or_some
 from penstock.algorithms.closeness import verify
+from penstock.engine.direction import IN_MEMORY, STREAMED
 from penstock.errors import InputError, OptionError, VerificationError
 
 
@@ -115,10 +116,10 @@ def test_by_weight_every_way_gives_the_same(directed, tmp_path):
 
 
 def test_pushing_is_for_few_edges():
-    assert pushing_pays(10, 1000, resident=True)
-    assert not pushing_pays(500, 1000, resident=True)
-    assert pushing_pays(500, 1000, resident=False)
-    assert not pushing_pays(1001, 1000, resident=False)
+    assert pushing_pays(10, 1000, IN_MEMORY)
+    assert not pushing_pays(500, 1000, IN_MEMORY)
+    assert pushing_pays(500, 1000, STREAMED)
+    assert not pushing_pays(1001, 1000, STREAMED)
 
 
 def test_vertices_without_a_way_on_are_no_sources(tmp_path):

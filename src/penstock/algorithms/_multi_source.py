@@ -21,10 +21,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.engine.direction import ListCosts
 from penstock.engine.engine import Engine, Kernel
 from penstock.jit import compare_and_swap, count_ones, helper, kernel
 from penstock.store.mapped import iter_parts
-from penstock.stream.lists import Piece
 from penstock.types import U32, U64, Array, Direction
 
 #: Sources of a plane.
@@ -33,15 +33,13 @@ BITS = 64
 PLANE_BYTES = 24
 #: Bytes for each vertex besides: degrees both ways, and vertices to visit, twice on the way.
 MORE_BYTES = 16
-#: In memory, pulling leaves lists early: an edge that is pushed along costs so many.
-EARLY_EXIT = 4
 
 
-def pushing_pays(pushed: int, pulled: int, *, resident: bool) -> bool:
-    """Whether a level is found faster by pushing along so many edges, of the frontier, than by
-    pulling along so many, of vertices that miss something.
+def pushing_pays(pushed: int, pulled: int, costs: ListCosts) -> bool:
+    """Whether a level is found faster by pushing along the edges of the frontier than by pulling
+    along those of vertices that miss something.
     """
-    return pushed * (EARLY_EXIT if resident else 1) <= pulled
+    return pushed <= pulled * costs.pulling
 
 
 class Searches:
@@ -86,10 +84,8 @@ class Searches:
         self._begin(sources)
         while self.alive.any():
             self.level += 1
-            if self.can_push and (
-                not self.can_pull
-                or pushing_pays(self.pushed, self.pulled, resident=self.engine.is_resident())
-            ):
+            pays = pushing_pays(self.pushed, self.pulled, self.engine.costs)
+            if self.can_push and (pays or not self.can_pull):
                 self._push()
             else:
                 self._pull()
@@ -123,19 +119,9 @@ class Searches:
         self._visit(missing, _pull_lists, "in")
 
     def _visit(self, vertices: U32, kernel: Kernel, direction: Direction) -> None:
-        """Call a kernel for the lists of some vertices; on a stream all edges of their pages are
-        said to be traversed, as counting theirs would take memory that is not there.
-        """
-        engine, lists = self.engine, self.engine.lists(direction)
-        words = (self.seen, self.frontier, self.coming, self.alive, np.uint64(engine.num_vertices))
-
-        def work(stream: int, piece: Piece) -> None:
-            edges = None if lists.resident else len(piece.block.neighbours)
-            engine.timed_call(
-                stream, piece, kernel, piece.block, piece.vertices, *words, edges=edges
-            )
-
-        lists.visit(vertices, work)
+        words = (self.seen, self.frontier, self.coming, self.alive)
+        n = np.uint64(self.engine.num_vertices)
+        self.engine.traverse(vertices, kernel, *words, n, direction=direction, most=0)
 
     def _settle(self, sums: Array, counts: Array) -> None:
         rows = self.engine.map_ranges(
@@ -205,7 +191,7 @@ def _choose(some, first, chosen):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _push_lists(block, vertices, seen, frontier, coming, alive, n):  # type: ignore[no-untyped-def]
+def _push_lists(block, vertices, found, seen, frontier, coming, alive, n):  # type: ignore[no-untyped-def]
     """Vertices OR their word into their neighbours'."""
     offsets, neighbours = block.offsets, block.neighbours
     first, one = np.uint64(block.first), np.uint64(1)
@@ -227,7 +213,7 @@ def _push_lists(block, vertices, seen, frontier, coming, alive, n):  # type: ign
 
 
 @kernel
-def _pull_lists(block, vertices, seen, frontier, coming, alive, n):  # type: ignore[no-untyped-def]
+def _pull_lists(block, vertices, found, seen, frontier, coming, alive, n):  # type: ignore[no-untyped-def]
     """Vertices take what they miss from their neighbours' words.
 
     A block of one vertex may be a part of its list, with others at work on other parts.

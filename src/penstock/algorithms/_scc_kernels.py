@@ -24,6 +24,20 @@ def choose(begin, end, chosen, marks, mask, wanted):  # type: ignore[no-untyped-
 
 
 @kernel
+def begin(begin, end, marks, among, mark, visited, bits):  # type: ignore[no-untyped-def]
+    """Vertices of a range that have not all marks of ``among`` are left out, as if visited; those
+    that have the ``mark`` already are the frontier.
+    """
+    one, six, low = np.uint64(1), np.uint64(6), np.uint64(63)
+    for v in range(np.uint64(begin), np.uint64(end)):
+        left_out = marks[v] & among != among
+        if left_out or marks[v] & mark != 0:
+            visited[v >> six] |= one << (v & low)
+        if not left_out and marks[v] & mark != 0:
+            bits[v >> six] |= one << (v & low)
+
+
+@kernel
 def pull(block, vertices, found, marks, source, mark):  # type: ignore[no-untyped-def]
     """Vertices get a mark if a neighbour has all marks of ``source``; how many got it."""
     offsets, neighbours = block.offsets, block.neighbours

@@ -22,6 +22,7 @@ IPDPS 2018. Shiloach, Vishkin: "An O(log n) parallel connectivity algorithm", J.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -44,6 +45,9 @@ LARGE_SHARE = 0.75
 SAMPLES = 1024
 #: How many lists ahead memory is fetched.
 AHEAD = 16
+#: A way to run, with the lists of every vertex in memory: first some neighbours of each, then only
+#: the lists of vertices that are not in the largest component.
+SAMPLED = "sampled"
 
 
 def label_components(engine: Engine) -> U32:
@@ -71,8 +75,7 @@ def _lead_to_smaller(begin: int, labels: U32) -> bool:
 
 def _phases(engine: Engine) -> list[tuple[str, Callable[[Engine, U32], None]]]:
     """What to do one after the other."""
-    graph = engine.graph
-    if engine.is_resident() and (not graph.directed or len(engine.directions) == 2):
+    if engine.way == SAMPLED:
         return [
             ("first neighbours", _first_neighbours),
             ("second neighbours", _second_neighbours),
@@ -165,11 +168,13 @@ def verify(graph: Graph, result: Result) -> None:
 
 def component_needs(counts: Counts) -> list[Needs]:
     """What :func:`label_components` needs: the lists of one direction will do, too."""
-    memory = Needs(
-        counts.directions, 0.15, vertex_bytes=12, forms=("memory",), takes_gaps=True, work=1.5
-    )
+    sampled = Needs(
+        counts.directions, 0.15, vertex_bytes=12, forms=("memory",), takes_gaps=True, way=SAMPLED,
+        work=1.5,
+    )  # fmt: skip
     one = Needs(counts.directions[:1], 1.0, vertex_bytes=12, work=1.5)
-    return [memory, one]
+    whole = not counts.directed or len(counts.directions) == 2
+    return [sampled, one] if whole else [replace(one, takes_gaps=True)]
 
 
 @algorithm(requirements=component_needs, verify=verify, on_devices=label_needs)

@@ -153,7 +153,7 @@ def _pace(engine: Engine, delta: float | None) -> Pace:
     if delta is not None:
         return Pace(float(delta))
     mean = _mean_weight(engine)
-    if not engine.is_resident():
+    if engine.costs.reading > 0:
         return Pace(STREAM_WEIGHTS * mean)
     edges = engine.graph.catalog.directions[engine.graph.stored("out")].num_edges
     return Pace(mean / FINENESS, BOUNDS, int(edges * STEP_SHARE))

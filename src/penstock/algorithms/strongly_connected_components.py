@@ -10,9 +10,9 @@ components. If there is no room for that, the search goes over the resident list
 stream, rounds of colouring follow: the smallest number spreads forward as a colour, and whatever of
 a colour leads back to its origin is a component.
 
-In memory with both directions, vertices look for a marked neighbour and stop at the first. Else
-only the lists of one direction are read (in-lists have the same components): forward, marked
-vertices mark their neighbours.
+In memory with both directions, the core is complete: two searches, which go top-down or bottom-up.
+Else only the lists of one direction are read (in-lists have the same components): forward, marked
+vertices mark their neighbours, and backward, vertices look for a marked one.
 
 Trade-off: depth-first search takes one thread, but what is left for it is little on most graphs,
 and long chains cost no passes. Colouring may take many passes where large parts outside of the core
@@ -29,9 +29,8 @@ distribution", 2004.
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,13 +46,15 @@ from penstock.engine.algorithm import Task, algorithm
 from penstock.engine.checkpoint_file import within
 from penstock.engine.counts import Counts
 from penstock.engine.engine import Engine
+from penstock.engine.expansion import ENOUGH, MISSED, Expansion
+from penstock.engine.frontier import QUEUE_BYTES, SET_BYTES
+from penstock.engine.frontiers import open_frontier
 from penstock.engine.needs import Needs, Room
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
+from penstock.jit import always_inline, compare_and_swap, prefetch
 from penstock.store.mapped import PART, read_range
-from penstock.stream.lists import Piece, piece_edges
-from penstock.stream.resident import ResidentLists
-from penstock.types import NO_VERTEX, U8, U32, VID, Direction
+from penstock.types import NO_VERTEX, U8, U32, U64, VID, Direction
 
 #: It has edges in and out, and its component is not known.
 ACTIVE = np.uint8(1)
@@ -76,10 +77,8 @@ LEAST_BYTES = 1 << 20
 #: Bytes for what is copied: for each vertex of the graph (its place), for each one that is copied
 #: (eight numbers and a flag on the way), and for each edge.
 PLACE_BYTES, VERTEX_BYTES, EDGE_BYTES = 4, 33, 8
-
-
-class _NoRoomError(Exception):
-    """There are more edges than there is room for."""
+#: Ways to run: with the lists of both directions, or of one, in memory; or on a stream.
+BOTH, ONE, STREAM = "both directions", "one direction", "stream"
 
 
 @dataclass(slots=True)
@@ -89,9 +88,8 @@ class _Search:
     engine: Engine
     marks: U8
     labels: U32
-    #: The lists that are read, and those of the other direction if they are in memory.
+    #: The lists that are read, or read first.
     main: Direction
-    other: Direction | None
     pivot: int
     #: Bytes for what is copied into memory.
     room: int
@@ -128,9 +126,7 @@ def _begin(engine: Engine, room: int) -> _Search:
         top = int(np.argmax(weight))
         if weight[top] > most:
             pivot, most = begin + top, weight[top]
-    both = engine.is_resident() and len(engine.directions) == 2
-    other = graph.directions[1] if both else None
-    return _Search(engine, marks, labels, graph.directions[0], other, pivot, room)
+    return _Search(engine, marks, labels, graph.directions[0], pivot, room)
 
 
 def label_strong_components(engine: Engine, room: int) -> U32:
@@ -170,23 +166,70 @@ def _entered(search: _Search) -> bool:
     return False
 
 
+class _Spreading(NamedTuple):
+    """A mark that spreads from vertex to vertex."""
+
+    marks: U8
+    visited: U64
+    mark: np.uint8
+
+
+@always_inline
+def _pass_on(u, v, edge, columns, step, state, alone):  # type: ignore[no-untyped-def]
+    """Whoever changes the marks is the one who finds it: there is one mark to get."""
+    before = state.marks[v]
+    return (
+        before & state.mark == 0
+        and compare_and_swap(state.marks, v, before, before | state.mark) == before
+    )
+
+
+@always_inline
+def _look_for(v, u, place, left, step, state, alone):  # type: ignore[no-untyped-def]
+    if state.marks[u] & state.mark == 0:
+        return MISSED
+    state.marks[v] |= state.mark
+    return ENOUGH
+
+
+@always_inline
+def _fetch(v, state):  # type: ignore[no-untyped-def]
+    prefetch(state.marks, v)
+
+
+SPREAD = Expansion(_pass_on, _look_for, _fetch)
+
+
+def _spread(search: _Search, direction: Direction, among: np.uint8, mark: np.uint8) -> None:
+    """Give a mark to all vertices with the marks of ``among`` that those which have it reach along
+    lists of a direction through each other.
+    """
+    engine = search.engine
+    visited = engine.vertex_set("visited")
+    state = _Spreading(search.marks, visited, mark)
+    frontier = open_frontier(engine, SPREAD, state, directions=(direction,))
+    engine.map_ranges(kernels.begin, search.marks, among, mark, visited, frontier.bits)
+    frontier.resume(0)
+    while frontier.count:
+        frontier.expand(frontier.choose())
+    frontier.free()
+    engine.free("visited")
+
+
 def _forward(search: _Search, rounds: int = MOST_ROUNDS, little: int = LITTLE) -> bool:
-    """Mark what the pivot reaches, as far as it takes few rounds."""
-    engine, marks = search.engine, search.marks
+    """Mark what the pivot reaches, on a stream as far as it takes few rounds."""
+    marks = search.marks
     few = len(marks) // little
     marks[search.pivot] |= CORE
+    if search.engine.way == BOTH:
+        _spread(search, search.main, ACTIVE, FORWARD)
+        return False
     for k in range(rounds):
-        if search.other is not None:
-            chosen = search.chosen(ACTIVE | FORWARD, ACTIVE)
-            found = engine.traverse(
-                chosen, kernels.pull, marks, FORWARD, FORWARD, direction=search.other
-            )
-        else:
-            mask = ACTIVE if k == 0 else ACTIVE | FORWARD | DONE
-            chosen = search.chosen(mask, mask & ~DONE)
-            found = search.traverse(
-                chosen, kernels.push, marks, FORWARD, ACTIVE, FORWARD, DONE, most=few
-            )
+        mask = ACTIVE if k == 0 else ACTIVE | FORWARD | DONE
+        chosen = search.chosen(mask, mask & ~DONE)
+        found = search.traverse(
+            chosen, kernels.push, marks, FORWARD, ACTIVE, FORWARD, DONE, most=few
+        )
         if len(found) <= few:
             break
     return False
@@ -194,6 +237,9 @@ def _forward(search: _Search, rounds: int = MOST_ROUNDS, little: int = LITTLE) -
 
 def _backward(search: _Search, rounds: int = MOST_ROUNDS, little: int = LITTLE) -> bool:
     """Mark what reaches the pivot, among vertices that it reaches."""
+    if search.engine.way == BOTH:
+        _spread(search, search.engine.graph.directions[1], ACTIVE | FORWARD, BACKWARD)
+        return False
     for _ in range(rounds):
         chosen = search.chosen(ACTIVE | CORE, ACTIVE | FORWARD)
         found = search.traverse(chosen, kernels.pull, search.marks, BACKWARD, BACKWARD)
@@ -224,10 +270,10 @@ def _rest(search: _Search) -> bool:
     """
     rest = search.chosen(ACTIVE, ACTIVE)
     rest = rest[search.marks[rest] & CORE != CORE]
-    try:
-        offsets, neighbours = _copy(search, rest)
-    except _NoRoomError:
-        return search.engine.is_resident() and _search_lists(search)
+    copied = _copy(search, rest)
+    if copied is None:
+        return search.engine.way != STREAM and _search_lists(search)
+    offsets, neighbours = copied
     core = len(rest)
     numbers: U32 = np.zeros(core + 1, np.uint32)
     kernels.components(offsets, neighbours, numbers)
@@ -242,32 +288,25 @@ def _rest(search: _Search) -> bool:
     return True
 
 
-def _copy(search: _Search, rest: U32) -> tuple[U32, U32]:
-    """The lists of the rest, by places in it; the core is one more vertex at the end."""
+def _copy(search: _Search, rest: U32) -> tuple[U32, U32] | None:
+    """The lists of the rest, by places in it; the core is one more vertex at the end. None if there
+    is no room for them.
+    """
     engine, marks = search.engine, search.marks
     room = search.room - PLACE_BYTES * engine.num_vertices - VERTEX_BYTES * len(rest)
     room = min(room // EDGE_BYTES, NO_VERTEX)
     if room < 0:
-        raise _NoRoomError
+        return None
     places: U32 = np.empty(engine.num_vertices, np.uint32)
     places[rest] = np.arange(len(rest), dtype=np.uint32)
     counts: U32 = np.zeros(len(rest) + 1, np.uint32)
-    lock = threading.Lock()
-
-    def take(stream: int, piece: Piece) -> U32:
-        nonlocal room
-        found: U32 = np.empty(piece_edges(piece), np.uint32)
-        args = (piece.block, piece.vertices, found, marks, CORE, ACTIVE, places, counts)
-        count = engine.timed_call(stream, piece, kernels.take_edges, *args)
-        with lock:
-            room -= count
-        if room < 0:
-            raise _NoRoomError
-        return found[:count].copy()
-
-    lists = engine.lists(search.main).visit(rest, take)
-    if search.other is not None:
-        engine.traverse(rest, kernels.pull, marks, CORE, BESIDE, direction=search.other, most=0)
+    args = (marks, CORE, ACTIVE, places, counts)
+    neighbours = search.traverse(rest, kernels.take_edges, *args, most=room)
+    if len(neighbours) > room:
+        return None
+    if engine.way == BOTH:
+        other = engine.graph.directions[1]
+        engine.traverse(rest, kernels.pull, marks, CORE, BESIDE, direction=other, most=0)
     else:
         core = search.chosen(CORE, CORE)
         search.traverse(core, kernels.push, marks, CORE, ACTIVE, BESIDE, np.uint8(0), most=0)
@@ -275,16 +314,15 @@ def _copy(search: _Search, rest: U32) -> tuple[U32, U32]:
     counts[-1] = len(beside)
     offsets: U32 = np.zeros(len(counts) + 1, np.uint32)
     np.cumsum(counts, out=offsets[1:], dtype=np.uint32)
-    return offsets, np.concatenate([np.empty(0, np.uint32), *lists, beside])
+    return offsets, np.concatenate([neighbours, beside])
 
 
 def _search_lists(search: _Search) -> bool:
     """Depth-first search over the resident lists as they are."""
-    lists = search.engine.lists(search.main)
-    assert isinstance(lists, ResidentLists)
+    lists = search.engine.block(search.main)
     numbers: U32 = np.zeros(len(search.marks), np.uint32)
     numbers[search.marks & ACTIVE == 0] = NO_VERTEX
-    kernels.components(lists.block.offsets, lists.block.neighbours, numbers)
+    kernels.components(lists.offsets, lists.neighbours, numbers)
     kernels.name(numbers, search.labels)
     return True
 
@@ -315,17 +353,18 @@ def _requirements(counts: Counts) -> list[Needs]:
     n = counts.num_vertices
     ample, scant = AMPLE_BYTES * n + LEAST_BYTES, SCANT_BYTES * n + LEAST_BYTES
     memory = Needs(
-        counts.directions, 0.3, vertex_bytes=5, room=Room(ample, ample), forms=("memory",),
-        gathered_bytes=1, work=1.5,
+        counts.directions, 0.3, vertex_bytes=5 + SET_BYTES + QUEUE_BYTES, room=Room(ample, ample),
+        forms=("memory",), way=BOTH, gathered_bytes=1, work=1.5,
     )  # fmt: skip
     # A stream reads the lists of one direction: forward and backward a little more than once each,
     # for the rest once, and once more if in-degrees are not stored.
     passes = 4.5 if len(counts.directions) == 1 else 3.5
     one = replace(
-        memory, directions=counts.directions[:1], passes=passes, room=Room(scant, ample),
-        forms=("memory", "stream"),
+        memory, directions=counts.directions[:1], passes=passes, vertex_bytes=5,
+        room=Room(scant, ample), way=ONE,
     )  # fmt: skip
-    return [memory, one]
+    stream = replace(one, forms=("stream",), way=STREAM)
+    return [memory, one, stream] if len(counts.directions) == 2 else [one, stream]
 
 
 @algorithm(requirements=_requirements, verify=verify)

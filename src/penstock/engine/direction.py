@@ -27,6 +27,20 @@ FEW_LISTS = 16
 
 
 @dataclass(frozen=True, slots=True)
+class ListCosts:
+    """What lists cost where they are, in edges looked at."""
+
+    #: An edge of a list that has to be read first.
+    reading: float
+    #: An edge of a list that is left early, on average, as pulling does.
+    pulling: float
+
+
+IN_MEMORY = ListCosts(reading=0.0, pulling=0.25)
+STREAMED = ListCosts(reading=PASS_COST, pulling=1.0)
+
+
+@dataclass(frozen=True, slots=True)
 class Outlook:
     """What is known of a frontier before it is expanded."""
 

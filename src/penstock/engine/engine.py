@@ -20,6 +20,7 @@ from numpy.typing import DTypeLike
 
 from penstock.arrays import distinct
 from penstock.engine.counts import counts_of
+from penstock.engine.direction import IN_MEMORY, STREAMED, ListCosts
 from penstock.engine.options import RunOptions
 from penstock.engine.plan import Plan
 from penstock.engine.topology import Topology
@@ -79,6 +80,11 @@ class Engine:
         self._topology.close()
         self.deferred.__exit__(*error)
 
+    @property
+    def way(self) -> str:
+        """The algorithm's own name for the way to run that the plan has chosen."""
+        return self.plan.needs.way
+
     # Lists
 
     def is_resident(self) -> bool:
@@ -88,6 +94,11 @@ class Engine:
     def is_tiered(self) -> bool:
         """Whether the first edges of each list are in memory, and lists are read one by one."""
         return self.plan.head_edges is not None
+
+    @property
+    def costs(self) -> ListCosts:
+        """What it costs to look at lists where they are."""
+        return IN_MEMORY if self.plan.resident else STREAMED
 
     def lists(self, direction: Direction) -> Lists:
         """The lists of a direction, opened or loaded when first asked for."""
@@ -187,30 +198,30 @@ class Engine:
     ) -> U32:
         """``kernel(block, vertices, found, *args)`` for blocks that hold lists of these vertices.
 
-        The kernel may write vertices into ``found`` and returns how many; all of them together are
-        returned, in no order. If they are more than ``most``, not all of them are: to hold fewer
-        than there are vertices, whoever can find them otherwise gives a limit. Only pages that hold
-        lists of the vertices are read.
+        The kernel may write numbers into ``found`` and returns how many; all of them together are
+        returned, in the order of the lists. If they are more than ``most``, not all of them are:
+        a caller that can find them otherwise limits the memory that they take. Only pages that
+        hold lists of the vertices are read.
         """
         lists = self.lists(direction)
         if not lists.resident:
             vertices = distinct(vertices)
-        parts: list[U32] = []
+        none: U32 = np.empty(0, np.uint32)
         total = 0
 
-        def work(stream: int, piece: Piece) -> None:
+        def work(stream: int, piece: Piece) -> U32:
             room = piece_edges(piece)
             found: U32 = np.empty(room, np.uint32)
             count = self.timed_call(
                 stream, piece, kernel, piece.block, piece.vertices, found, *args, edges=room
             )
             nonlocal total
-            if count and (most is None or total <= most):
-                total += int(count)
-                parts.append(found[:count].copy())
+            if count == 0 or (most is not None and total > most):
+                return none
+            total += int(count)
+            return found[:count].copy()
 
-        lists.visit(vertices, work)
-        return np.concatenate(parts) if parts else np.empty(0, np.uint32)
+        return np.concatenate([none, *lists.visit(vertices, work)])
 
     def reduce(
         self,

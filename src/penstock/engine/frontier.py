@@ -72,8 +72,11 @@ class Frontier(ABC):
         self.engine = engine
         self.kernels = kernels_of(expansion)
         self.state = state
-        #: The lists that lead on, and whether there are lists of the edges that lead to a vertex.
-        self.directions, self.can_pull = directions, can_pull
+        #: The lists that lead on.
+        self.directions = directions
+        #: The lists of edges that lead to a vertex, and whether there are any.
+        self.against: Direction = "in" if directions[0] == "out" else "out"
+        self.can_pull = can_pull
         if n % 64:
             state.visited[-1] |= ~np.uint64(0) << np.uint64(n % 64)
         self.bits = engine.vertex_set("frontier bits")
@@ -83,7 +86,7 @@ class Frontier(ABC):
         self.step = 0
         self.mode: Mode = "top-down"
         lists = engine.counts.lists
-        known = graph.stored("in" if len(graph.directions) == 2 else "out")
+        known = graph.stored(self.against if len(graph.directions) == 2 else directions[0])
         #: Vertices of the frontier and of the one before it; edges that lead away from it.
         self.count = self.before = self.edges = 0
         #: Vertices with edges that are not reached, and edges of vertices that are not.
@@ -150,7 +153,7 @@ class Frontier(ABC):
         before = engine.metrics.total().edges_traversed
         engine.traverse(
             vertices, self.kernels.pull_block, self.next_bits, known, looked,
-            np.int32(self.step + 1), self.state, direction="in", most=0,
+            np.int32(self.step + 1), self.state, direction=self.against, most=0,
         )  # fmt: skip
         # Lists are read as a whole; what counts is how far they were looked at, and that once.
         listed = engine.metrics.total().edges_traversed - before

@@ -75,7 +75,7 @@ class ResidentFrontier(Queued):
         return {"found": found}
 
     def _pull(self) -> dict[str, Any]:
-        here, out = self.engine.block("in"), self.engine.block("out")
+        here, out = self.engine.block(self.against), self._blocks[0]
         none = out.offsets[:0]
         other = (none,) * 4 if out is here else (out.offsets, out.ends, none, none)
         # Vertices after the last one that has edges need not be looked at, if that is easily known.

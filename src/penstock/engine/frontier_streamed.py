@@ -23,7 +23,7 @@ class StreamedFrontier(Frontier):
         #: Needed to choose between the two ways; mapped, so that they count as memory.
         self._degrees: U32 = np.empty(0, np.uint32)
         if self.can_pull:
-            self._degrees = np.asarray(engine.graph.degrees("out"))
+            self._degrees = np.asarray(engine.graph.degrees(self.directions[0]))
 
     def start(self, vertices: U32) -> None:
         """See :class:`~penstock.engine.frontier.Frontier`."""

@@ -45,7 +45,7 @@ class TieredFrontier(Queued):
 
     def _choose(self) -> Mode:
         """Some vertices are asked how bottom-up would go."""
-        out, into = self._out, self.engine.tier("in")
+        out, into = self._out, self.engine.tier(self.against)
         lists = min(self.count, self.edges // (out.head_edges + 1))
         if self._dual:
             lists = self.count
@@ -87,7 +87,7 @@ class TieredFrontier(Queued):
         return {"lists_read": middle - begin, "edges_in_memory": in_memory}
 
     def _pull(self) -> dict[str, Any]:
-        engine, out, tier = self.engine, self._out, self.engine.tier("in")
+        engine, out, tier = self.engine, self._out, self.engine.tier(self.against)
         count, edges, looked = self._pull_lists(
             -(-tier.lists_end // 64), tier.heads, tier.rest, self._sizes()[0], single=False
         )
