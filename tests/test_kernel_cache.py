@@ -66,6 +66,41 @@ def test_what_was_not_compiled_in_changes_nothing(folder):
     assert run(folder) == [18, 1]
 
 
+CLOSURES = """
+from helpers import next_of
+from penstock.jit import helper, kernel
+
+@helper
+def double(x):
+    return 2 * x
+
+def made_of(step):
+    @kernel
+    def walk(x):
+        return step(x) + 1
+    return walk
+
+one, other = made_of(next_of), made_of(double)
+
+def walk(x):
+    return 100 * one(x) + other(x)
+"""
+
+
+def test_kernels_of_one_text_around_other_functions(folder):
+    (folder / "closures.py").write_text(CLOSURES)
+    code = (
+        "import closures as c; "
+        "print(c.walk(10), *(sum(k.stats.cache_hits.values()) for k in (c.one, c.other)))"
+    )
+    for hits in ("0 0", "1 1"):
+        done = subprocess.run(
+            [sys.executable, "-B", "-c", code], cwd=folder, capture_output=True, text=True,
+            check=True,
+        )  # fmt: skip
+        assert done.stdout.strip() == f"1421 {hits}"
+
+
 def test_a_digest_is_the_same_in_every_process():
     code = (
         "from penstock.kernel_cache import digest_of\n"
