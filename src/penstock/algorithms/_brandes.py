@@ -41,8 +41,6 @@ from penstock.types import I64, U32, VID, Array
 
 F64 = NDArray[np.float64]
 
-#: A way to run: searches may look at the lists of both directions.
-IN_MEMORY = "in memory"
 #: Passes over the lists for each source.
 PASSES, WEIGHTED_PASSES = 5.0, 30.0
 #: Bytes for each vertex: paths, share, sums; and what a search holds until it is done, which is
@@ -74,7 +72,6 @@ class Sweeps:
     def __init__(self, engine: Engine, *, weighted: bool) -> None:
         self.engine = engine
         self.weighted = weighted
-        self._can_pull = engine.way == IN_MEMORY or not engine.graph.directed
         #: Whether one path leads to each neighbour of the source, and nobody has to look.
         self._simple = not weighted and engine.graph.catalog.rules.get("duplicates") != "keep"
         self.paths: F64 = engine.array("paths", np.float64)
@@ -110,7 +107,7 @@ class Sweeps:
     def _search(self, source: int) -> Rounds:
         if self.weighted:
             return _tight_rounds(self.engine, source)
-        levels, _ = search_levels(self.engine, source, can_pull=self._can_pull)
+        levels, _ = search_levels(self.engine, source)
         deepest = int(levels.max(initial=0))
         counts = sum(self.engine.map_ranges(_count_levels, levels, deepest + 1))
         starts: I64 = np.zeros(deepest + 2, np.int64)
@@ -341,9 +338,9 @@ def sweep_needs(
     memory = Needs(
         ("out", "in"), resident * count, columns, vertex_bytes=SWEEP_BYTES + vertex_bytes,
         more_bytes=sums + max(rows - SWEEP_BYTES * counts.num_vertices, 0),
-        forms=("memory",), way=IN_MEMORY, gathered_bytes=8, work=1.5,
+        forms=("memory",), gathered_bytes=8, work=1.5,
     )  # fmt: skip
-    stream = replace(memory, passes=passes * count, forms=("stream",), way="")
+    stream = replace(memory, passes=passes * count, forms=("stream",))
     if name is not None or not is_small(counts):
         return [memory, stream]
     folding = 0 if counts.directed or not edge_bytes else FOLD_BYTES * stored

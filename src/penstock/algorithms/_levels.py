@@ -118,7 +118,6 @@ def search_levels(
     engine: Engine,
     sources: U32 | int,
     *,
-    can_pull: bool,
     limit: int | None = None,
     directions: tuple[Direction, ...] = ("out",),
     rule: Rule | None = None,
@@ -133,7 +132,7 @@ def search_levels(
     state = _new_state(engine)
     frontier = open_frontier(
         engine, COUNTED_SEARCH if breakdown else SEARCH, state, directions=directions,
-        can_pull=can_pull, dual=dual,
+        dual=dual,
     )  # fmt: skip
     last = len(state.levels) if limit is None else limit
     arrays = {"levels": state.levels, "parents": state.parents}
@@ -144,7 +143,7 @@ def search_levels(
         _begin(engine, frontier, begins, recovery, arrays)
         while frontier.count and frontier.step < last:
             mode = frontier.choose()
-            if rule is not None and can_pull:
+            if rule is not None and frontier.can_pull:
                 mode = rule(frontier.outlook)
             with engine.step(mode=mode, active=frontier.count) as row:
                 left = 1 if breakdown or rule is not None else last - frontier.step

@@ -106,9 +106,7 @@ def vertices_around(
         near = _few_around(engine, sources, limit, directions)
         if near is not None:
             return near
-    levels, parents = search_levels(
-        engine, sources, can_pull=not engine.graph.directed, limit=limit, directions=directions
-    )
+    levels, parents = search_levels(engine, sources, limit=limit, directions=directions)
     del parents
     engine.free("parents")
     member: U8 = engine.array("member", np.uint8)

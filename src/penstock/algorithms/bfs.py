@@ -217,15 +217,13 @@ def bfs(
     >>> found.path(2)
     [0, 1, 2]
     """
-    graph = task.graph
     sources = sources_of(task, source)
     if not task.options.on_plain_cpu:
         levels, parents = search(task, sources, depth_limit)
         return task.result("level", levels, more={}, vid_columns={"parents": parents})
     with task.open() as engine:
-        can_pull = not graph.directed or len(engine.directions) == 2
         levels, parents = search_levels(
-            engine, sources, can_pull=can_pull, limit=depth_limit,
+            engine, sources, limit=depth_limit,
             rule=threshold_rule(alpha, beta), breakdown=breakdown, dual=dual,
         )  # fmt: skip
     return task.result("level", levels, more={}, vid_columns={"parents": parents})

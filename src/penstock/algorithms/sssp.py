@@ -227,7 +227,7 @@ def _relax_all(
                     frontier, kernels.relax, state.distances, state.pending, state.nearest,
                     bound, state.limit, _spare(engine, state, frontier), tally,
                 )  # fmt: skip
-                engine.metrics.per_stream[0].edges_traversed += int(tally[1])
+                engine.count_edges(int(tally[1]))
             if tally[0]:
                 refuse_bad_weights(engine.graph)
                 return False
@@ -309,8 +309,7 @@ def _levels(task: Task, sources: U32, limit: int | None) -> tuple[Array, U32]:
     if not task.options.on_plain_cpu:
         return search(task, sources, limit)
     with task.open() as engine:
-        can_pull = not task.graph.directed
-        return search_levels(engine, sources, can_pull=can_pull, limit=limit)
+        return search_levels(engine, sources, limit=limit)
 
 
 @algorithm(requirements=_requirements, verify=verify, on_devices=_on_devices)

@@ -65,8 +65,6 @@ class Frontier(ABC):
         expansion: Expansion,
         state: Any,
         directions: tuple[Direction, ...],
-        *,
-        can_pull: bool,
     ) -> None:
         graph, n = engine.graph, engine.num_vertices
         self.engine = engine
@@ -74,9 +72,9 @@ class Frontier(ABC):
         self.state = state
         #: The lists that lead on.
         self.directions = directions
-        #: The lists of edges that lead to a vertex, and whether there are any.
+        #: The lists of edges that lead to a vertex, and whether they can be looked at.
         self.against: Direction = "in" if directions[0] == "out" else "out"
-        self.can_pull = can_pull
+        self.can_pull = len(directions) == 1 and self._has_lists_against()
         if n % 64:
             state.visited[-1] |= ~np.uint64(0) << np.uint64(n % 64)
         self.bits = engine.vertex_set("frontier bits")
@@ -103,6 +101,9 @@ class Frontier(ABC):
             self.count, self.before, self.edges, max(self.unreached, 0), self.unexplored,
             self.mode, factor,
         )  # fmt: skip
+
+    def _has_lists_against(self) -> bool:
+        return not self.engine.graph.directed or self.against in self.engine.directions
 
     def choose(self) -> Mode:
         """The way to the next frontier that costs less."""

@@ -22,10 +22,12 @@ class StreamedFrontier(Frontier):
         super().__init__(engine, *args, **options)
         #: Needed to choose between the two ways; mapped, so that they count as memory.
         self._degrees: U32 = np.empty(0, np.uint32)
-        self._degrees_against = self._degrees
         if self.can_pull:
             self._degrees = np.asarray(engine.graph.degrees(self.directions[0]))
-            self._degrees_against = np.asarray(engine.graph.degrees(self.against))
+
+    def _has_lists_against(self) -> bool:
+        # Degrees of both directions would have to be in memory.
+        return not self.engine.graph.directed
 
     def start(self, vertices: U32) -> None:
         """See :class:`~penstock.engine.frontier.Frontier`."""
@@ -57,7 +59,7 @@ class StreamedFrontier(Frontier):
     def _pull(self) -> dict[str, Any]:
         self.listed = None
         unvisited = self.engine.select(
-            plain.unvisited_with_edges, self.state.visited, self._degrees_against
+            plain.unvisited_with_edges, self.state.visited, self._degrees
         )
         self._look_up(unvisited, 0)
         self._enter_bits()

@@ -19,16 +19,14 @@ def open_frontier(
     state: Any,
     *,
     directions: tuple[Direction, ...] = ("out",),
-    can_pull: bool = True,
     dual: bool = False,
 ) -> Frontier:
     """A frontier without vertices. ``directions``: the lists that edges are followed in, of a
-    directed graph both if their direction is not to matter; then nothing is pulled. ``can_pull``:
-    there are lists of the edges that lead to a vertex. ``dual``: where the first edges of lists are
-    in memory, top-down reads all lists none the less.
+    directed graph both if their direction is not to matter; then nothing is pulled. ``dual``: where
+    the first edges of lists are in memory, top-down reads all lists none the less.
     """
     if engine.is_resident():
-        return ResidentFrontier(engine, expansion, state, directions, can_pull=can_pull)
+        return ResidentFrontier(engine, expansion, state, directions)
     if engine.is_tiered():
-        return TieredFrontier(engine, expansion, state, directions, can_pull=can_pull, dual=dual)
-    return StreamedFrontier(engine, expansion, state, directions, can_pull=can_pull)
+        return TieredFrontier(engine, expansion, state, directions, dual=dual)
+    return StreamedFrontier(engine, expansion, state, directions)
