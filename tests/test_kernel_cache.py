@@ -101,6 +101,51 @@ def test_kernels_of_one_text_around_other_functions(folder):
         assert done.stdout.strip() == f"1421 {hits}"
 
 
+STATES = """
+from typing import NamedTuple
+import numpy as np
+
+class State(NamedTuple):
+    first: np.ndarray
+    second: np.ndarray
+
+given = State(np.array([1]), np.array([2]))
+"""
+TAKES = """
+from penstock.jit import kernel
+
+@kernel
+def take(state):
+    return 10 * state.first[0] + state.second[0]
+"""
+
+
+def test_tuples_of_other_files(folder):
+    """Fields count, and a class that is gone does not matter."""
+    (folder / "takes.py").write_text(TAKES)
+    (folder / "one.py").write_text(STATES)
+    turned = STATES.replace("    first: np.ndarray\n", "") + "\n"
+    turned = turned.replace("second: np.ndarray", "second: np.ndarray\n    first: np.ndarray")
+    (folder / "other.py").write_text(turned)
+
+    def run(module: str) -> list[int]:
+        code = (
+            f"from {module} import given; from takes import take; "
+            "print(take(given), sum(take.stats.cache_hits.values()))"
+        )
+        done = subprocess.run(
+            [sys.executable, "-B", "-c", code], cwd=folder, capture_output=True, text=True,
+            check=True,
+        )  # fmt: skip
+        return [int(word) for word in done.stdout.split()]
+
+    assert [run("one"), run("other"), run("one"), run("other")] == [
+        [12, 0], [21, 0], [12, 1], [21, 1],
+    ]  # fmt: skip
+    (folder / "one.py").unlink()
+    assert run("other") == [21, 1]
+
+
 def test_a_digest_is_the_same_in_every_process():
     code = (
         "from penstock.kernel_cache import digest_of\n"

@@ -14,6 +14,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+from numba.core import types
 from numba.core.caching import FunctionCache
 from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
@@ -23,8 +24,10 @@ class KernelCache(FunctionCache):
     """Numba's cache, with :func:`digest_of` in the key instead of the kernel's own code alone."""
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
-        # Numba's own key has the functions in a closure pickled, which differs in each process.
-        return sig, codegen.magic_tuple(), digest_of(self._py_func)
+        # Numba's own key has the functions in a closure pickled, which differs in each process, and
+        # types, whose classes would all be imported to read the index.
+        given = tuple(map(_spelled_type, sig))
+        return given, codegen.magic_tuple(), digest_of(self._py_func)
 
 
 def keep_by_digest(dispatcher: Any) -> None:
@@ -93,6 +96,20 @@ def _function_of(value: object) -> FunctionType | None:
     if isinstance(value, _Intrinsic):
         return value._defn  # type: ignore[no-any-return]
     return None
+
+
+def _spelled_type(kind: Any) -> str:
+    """A type of an argument; of a named tuple also which class it is and what its fields are."""
+    is_tuple, is_named = (
+        isinstance(kind, each) for each in (types.BaseTuple, types.BaseNamedTuple)
+    )
+    if not is_tuple:
+        return str(kind)
+    inside = ", ".join(map(_spelled_type, kind))
+    if not is_named:
+        return f"({inside})"
+    made_by = kind.instance_class
+    return f"{made_by.__module__}.{made_by.__qualname__}{made_by._fields}({inside})"
 
 
 def _spelled(value: object) -> str:
