@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import pytest
 
 from penstock.kernel_cache import digest_of
@@ -144,6 +146,14 @@ def test_tuples_of_other_files(folder):
     ]  # fmt: skip
     (folder / "one.py").unlink()
     assert run("other") == [21, 1]
+
+
+def test_an_index_that_cannot_be_read_is_made_again(folder):
+    (index,) = (folder / "__pycache__").glob("kernels.walk*.nbi")
+    version = pickle.dumps(numba.__version__, protocol=-1)
+    index.write_bytes(version + b"cno_such_module\nnothing\n.")
+    assert run(folder) == [18, 0]
+    assert run(folder) == [18, 1]
 
 
 def test_a_digest_is_the_same_in_every_process():

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from functools import cache
+from pickle import PickleError
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -22,6 +23,16 @@ from numba.core.extending import _Intrinsic
 
 class KernelCache(FunctionCache):
     """Numba's cache, with :func:`digest_of` in the key instead of the kernel's own code alone."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """A kernel that was compiled before, or None. What another version left, and this one
+        cannot read, is thrown away.
+        """
+        try:
+            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        except (ImportError, AttributeError, PickleError, EOFError):
+            self.flush()  # type: ignore[no-untyped-call]
+            return None
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         # Numba's own key has the functions in a closure pickled, which differs in each process, and
