@@ -64,7 +64,7 @@ class Search:
         self.tiered, self.dual = engine.is_tiered(), dual
         #: Whether a vertex takes the first neighbour one level above: it is the smallest, or lists
         #: have no order that would make one of them the right one.
-        self.first_will_do = graph.catalog.neighbour_order in ("id", "none")
+        self.first_will_do = graph.neighbour_order in ("id", "none")
         if self.resident:
             # A search takes little longer than getting new memory for its arrays each time.
             retain_freed_memory(min(KEPT_BYTES, engine.options.memory // 16))
@@ -86,13 +86,12 @@ class Search:
             self.degrees = np.asarray(graph.degrees("out"))
         self.level = 0
         self.mode: Mode = "top-down"
-        stats = graph.catalog.directions
         known = graph.stored("in" if len(graph.directions) == 2 else "out")
         #: Vertices of the frontier and of the one before it; edges that lead away from it.
         self.count = self.before = self.edges = 0
         #: Vertices with edges that are not reached, and edges of vertices that are not.
-        self.unreached = n - stats[known].degree_histogram[0]
-        self.unexplored = self._num_edges = stats[graph.stored("out")].num_edges
+        self.unreached = n - graph.list_stats(known).degree_histogram[0]
+        self.unexplored = self._num_edges = graph.list_stats("out").num_edges
 
     def _bits(self, name: str) -> U64:
         words = -(-self.engine.num_vertices // 64)

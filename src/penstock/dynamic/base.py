@@ -17,7 +17,7 @@ from penstock.dynamic.base_pages import BasePages, list_groups
 from penstock.dynamic.changes import Gathered
 from penstock.parallel import Workers
 from penstock.radix import sort_pairs
-from penstock.store.graph import Graph
+from penstock.store.paged import PagedGraph
 from penstock.types import I64, U32, Adjacency, Array, Direction
 
 #: Rows of one page that one worker takes at a time.
@@ -33,7 +33,7 @@ class BaseLists:
     """One direction of an immutable store; read-only, and safe to use from several threads."""
 
     def __init__(
-        self, graph: Graph, direction: Direction = "out", threads: int | None = None
+        self, graph: PagedGraph, direction: Direction = "out", threads: int | None = None
     ) -> None:
         self.graph = graph
         self.direction: Direction = direction

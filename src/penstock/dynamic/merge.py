@@ -55,7 +55,7 @@ class MergedSide:
         self.removed = removed
         self.multigraph = added.multigraph
         if base is not None:
-            parallel = base.graph.catalog.rules.get("duplicates") == "keep"
+            parallel = base.graph.multigraph
             if parallel and not self.multigraph:
                 raise OptionError(
                     f"{base.graph!r} was built with duplicates='keep' and may have parallel edges; "

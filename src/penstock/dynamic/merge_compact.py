@@ -27,10 +27,10 @@ from penstock.radix import sort_pairs
 from penstock.store.banded import choose_bands
 from penstock.store.catalog import Catalog, DirectionStats, IdSpec
 from penstock.store.folder import GraphFolder, check_space
-from penstock.store.graph import Graph, open_graph
 from penstock.store.layout import Column, PageSpec, make_layout
 from penstock.store.memory import MemoryTarget
 from penstock.store.packer import Packer, default_page_bytes
+from penstock.store.paged import PagedGraph, open_graph
 from penstock.types import I64, U32, U64, Adjacency, Array, Direction, IdKind
 from penstock.version import __version__
 
@@ -70,7 +70,7 @@ class CompactOptions:
 def compact(
     target: str | os.PathLike[str], sides: Mapping[Direction, MergedSide], ids: VertexIds,
     options: CompactOptions, *, overwrite: bool = False, progress: Progress | None = None,
-) -> Graph:  # fmt: skip
+) -> PagedGraph:  # fmt: skip
     """Write a graph, as it is now, to a directory that appears when it is complete; returns it
     open. Nobody may change the sides meanwhile.
     """

@@ -1,8 +1,8 @@
 """The lists of one direction of a graph that changes, as the engine takes them.
 
-``LiveLists`` are lists in memory, which kernels may use where they stand. ``ChangedLists`` are the
-lists of a base with edges added and removed in memory. Both write the lists of consecutive vertices
-into buffers of a stream.
+Lists that are all in memory are used where they stand. ``ChangedLists`` are the lists of a base
+with edges added and removed in memory; they write the lists of consecutive vertices into buffers of
+a stream.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy as np
 
 from penstock.errors import CorruptionError
 from penstock.jit import kernel
-from penstock.store.graph import Graph
+from penstock.store.list_graph import MemoryLists, PackedLists, copy_lists, measure
+from penstock.store.paged import PagedGraph
 from penstock.store.source import InPlace, ListArrays
 from penstock.types import I64, U8, U32, U64, Array
 
@@ -54,7 +55,7 @@ class Side:
     #: The edges in memory: all that there are, or those that the base has not.
     added: Tables
     #: A graph that has the first vertices, and ``removed``: edges of it that are there no more.
-    base: Graph | None = None
+    base: PagedGraph | None = None
     removed: Tables | None = None
 
     @classmethod
@@ -64,81 +65,23 @@ class Side:
         return cls(side.degrees(), side.added, base, None if base is None else side.removed)
 
 
-@dataclass(frozen=True, slots=True)
-class FrozenLists:
-    """Lists in memory, one after another, that stay as they are: that of vertex v is
-    ``neighbours[offsets[v] : offsets[v + 1]]``. Offsets are uint64, or uint32 for lists that have
-    no base.
-    """
-
-    offsets: Array
-    neighbours: U32
-    columns: tuple[Array, ...] = ()
-
-    @property
-    def starts(self) -> Array:
-        """Where each list begins."""
-        return self.offsets[:-1]
-
-    @property
-    def ends(self) -> Array:
-        """Where each list ends."""
-        return self.offsets[1:]
-
-
 def freeze(side: Side) -> Side:
     """The same direction with copies of what is in memory, which later changes do not touch."""
     removed = None if side.removed is None else freeze_lists(side.removed)
     return Side(side.degrees.copy(), freeze_lists(side.added), side.base, removed)
 
 
-def freeze_lists(lists: Tables) -> FrozenLists:
+def freeze_lists(lists: Tables) -> PackedLists:
     """A copy of lists."""
     starts, ends = lists.starts, lists.ends
     offsets: U64 = np.empty(len(starts) + 1, np.uint64)
-    _measure(starts, ends, offsets)
+    measure(starts, ends, offsets)
     total = int(offsets[-1])
     neighbours: U32 = np.empty(total, np.uint32)
-    _copy(starts, ends, lists.neighbours, offsets, neighbours)
-    columns = []
-    for column in lists.columns:
-        columns.append(np.empty(total, column.dtype))
-        _copy(starts, ends, column, offsets, columns[-1])
-    return FrozenLists(offsets, neighbours, tuple(columns))
-
-
-class LiveLists:
-    """Lists that are all in memory, as a :class:`~penstock.store.source.ListSource`."""
-
-    base = None
-
-    def __init__(self, side: Side) -> None:
-        lists, n = side.added, len(side.degrees)
-        assert len(lists.starts) >= n
-        packed = lists.offsets[: n + 1] if isinstance(lists, FrozenLists) else None
-        self.in_place = InPlace(
-            lists.starts[:n], lists.ends[:n], lists.neighbours, tuple(lists.columns), packed
-        )
-
-    def base_pages(self, page: int) -> range:
-        """See :class:`~penstock.store.source.ListSource`."""
-        return range(0)
-
-    def fill(
-        self,
-        first: int,
-        count: int,
-        stored: ListArrays | None,
-        columns: Sequence[int],
-        out: ListArrays,
-    ) -> None:
-        """See :class:`~penstock.store.source.ListSource`."""
-        lists = self.in_place
-        starts, ends = lists.starts[first : first + count], lists.ends[first : first + count]
-        _measure(starts, ends, out.offsets)
-        _copy(starts, ends, lists.neighbours, out.offsets, out.neighbours)
-        for k, column in zip(columns, out.columns, strict=True):
-            _copy(starts, ends, lists.columns[k], out.offsets, column)
+    columns = tuple(np.empty(total, column.dtype) for column in lists.columns)
+    out = ListArrays(offsets, neighbours, columns)
+    copy_lists(starts, ends, (lists.neighbours, *lists.columns), out)
+    return PackedLists(offsets, neighbours, columns)
 
 
 class ChangedLists:
@@ -174,10 +117,8 @@ class ChangedLists:
         added, some = self._added, slice(first, first + count)
         starts, ends = added.starts[some], added.ends[some]
         if stored is None:
-            _measure(starts, ends, out.offsets)
-            _copy(starts, ends, added.neighbours, out.offsets, out.neighbours)
-            for k, column in zip(columns, out.columns, strict=True):
-                _copy(starts, ends, added.columns[k], out.offsets, column)
+            chosen = tuple(added.columns[k] for k in columns)
+            copy_lists(starts, ends, (added.neighbours, *chosen), out)
             return
         kept: U8 = np.empty(len(stored.neighbours), np.uint8)
         removed = added if self._removed is None else self._removed
@@ -199,29 +140,13 @@ class ChangedLists:
             _merge(old, added.columns[k], column, *whole)
 
 
-def make_source(side: Side, base_pages: tuple[I64, I64]) -> LiveLists | ChangedLists:
+def make_source(side: Side, base_pages: tuple[I64, I64]) -> MemoryLists | ChangedLists:
     """Who has the lists of a side."""
-    return LiveLists(side) if side.base is None else ChangedLists(side, base_pages)
-
-
-@kernel
-def _measure(starts, ends, offsets):  # type: ignore[no-untyped-def]
-    """Where copies of lists begin, one after another, and where the last one ends."""
-    total, one = np.uint64(0), np.uint64(1)
-    offsets[0] = 0
-    for i in range(np.uint64(len(starts))):
-        total += np.uint64(ends[i]) - np.uint64(starts[i])
-        offsets[i + one] = total
-
-
-@kernel
-def _copy(starts, ends, values, offsets, out):  # type: ignore[no-untyped-def]
-    """Copy lists to where :func:`_measure` says."""
-    for i in range(np.uint64(len(starts))):
-        at = np.uint64(offsets[i])
-        for k in range(np.uint64(starts[i]), np.uint64(ends[i])):
-            out[at] = values[k]
-            at += np.uint64(1)
+    if side.base is not None:
+        return ChangedLists(side, base_pages)
+    lists, n = side.added, len(side.degrees)
+    assert len(lists.starts) >= n
+    return MemoryLists(InPlace(lists.starts[:n], lists.ends[:n], lists.neighbours, lists.columns))
 
 
 @kernel
