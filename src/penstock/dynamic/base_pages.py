@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from penstock.dynamic.base_kernels import columns_begin
+from penstock.dynamic.base_kernels import PageFacts, columns_begin
 from penstock.errors import CorruptionError
 from penstock.store.check_pages import list_step
 from penstock.store.first_use import damaged
@@ -16,16 +16,6 @@ from penstock.store.layout import DECODE_ROOM, Column
 from penstock.store.page import LARGE, PageHeader, check_page
 from penstock.store.paged import MemoryPages, PagedGraph
 from penstock.types import I64, U8, U32, U64, Adjacency, Array, Direction
-
-
-class PageFacts(NamedTuple):
-    """What kernels need to know of a page."""
-
-    small: bool
-    first: int
-    vertices: int
-    first_edge: int
-    edges: int
 
 
 class Decoded(NamedTuple):

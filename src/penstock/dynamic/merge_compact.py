@@ -17,7 +17,7 @@ import numpy as np
 
 from penstock.config import thread_count
 from penstock.dynamic import merge_kernels as kernels
-from penstock.dynamic.changes import Gathered
+from penstock.dynamic.changes import Gathered, StandingLists
 from penstock.dynamic.lists import DegreeAwareLists
 from penstock.dynamic.merge import MergedSide, merged
 from penstock.errors import OptionError
@@ -214,7 +214,8 @@ class _Writer:
         shift = max(1, (self.spec.num_vertices - 1).bit_length())
         keys: U64 = np.empty(total, np.uint64)
         places: U64 = np.empty(total if lists.columns else 0, np.uint64)
-        kernels.list_keys(begin, end, shift, starts, ends, lists.neighbours, keys, places)
+        standing = StandingLists(starts, ends, lists.neighbours)
+        kernels.list_keys(begin, end, shift, standing, keys, places)
         keys, places = _sort(keys, places, shift + (end - begin).bit_length())
         return Gathered(
             offsets,

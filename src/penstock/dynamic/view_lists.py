@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from penstock.dynamic.changes import PlainLists, StandingLists
 from penstock.errors import CorruptionError
 from penstock.jit import kernel
 from penstock.store.list_graph import MemoryLists, PackedLists, copy_lists, measure
@@ -114,19 +115,15 @@ class ChangedLists:
         out: ListArrays,
     ) -> None:
         """See :class:`~penstock.store.source.ListSource`."""
-        added, some = self._added, slice(first, first + count)
-        starts, ends = added.starts[some], added.ends[some]
+        some = slice(first, first + count)
+        added, chosen = _standing(self._added, some), tuple(self._added.columns[k] for k in columns)
         if stored is None:
-            chosen = tuple(added.columns[k] for k in columns)
-            copy_lists(starts, ends, (added.neighbours, *chosen), out)
+            copy_lists(added.starts, added.ends, (added.neighbours, *chosen), out)
             return
         kept: U8 = np.empty(len(stored.neighbours), np.uint8)
-        removed = added if self._removed is None else self._removed
-        gone = slice(0, 0) if self._removed is None else some
-        _sift(
-            stored.offsets, stored.neighbours, removed.starts[gone], removed.ends[gone],
-            removed.neighbours, starts, ends, kept, out.offsets,
-        )  # fmt: skip
+        none = StandingLists(added.starts[:0], added.ends[:0], added.neighbours)
+        gone = none if self._removed is None else _standing(self._removed, some)
+        _sift(PlainLists(stored.offsets, stored.neighbours), gone, added, kept, out.offsets)
         if int(out.offsets[count]) > len(out.neighbours):
             raise CorruptionError(
                 f"{self.base!r}: with what was changed since, the lists of vertices {first:,} to "
@@ -134,10 +131,25 @@ class ChangedLists:
                 f"{len(out.neighbours):,} of any page; the base is not the one that the changes "
                 "were made to: restore it"
             )
-        whole = (stored.offsets, kept, starts, ends, out.offsets)
-        _merge(stored.neighbours, added.neighbours, out.neighbours, *whole)
-        for k, old, column in zip(columns, stored.columns, out.columns, strict=True):
-            _merge(old, added.columns[k], column, *whole)
+        plan = _Sifted(stored.offsets, kept, added.starts, added.ends, out.offsets)
+        _merge(stored.neighbours, added.neighbours, out.neighbours, plan)
+        for old, new, column in zip(stored.columns, chosen, out.columns, strict=True):
+            _merge(old, new, column, plan)
+
+
+class _Sifted(NamedTuple):
+    """Which entries of old lists are kept, what is added to each, and where the new lists begin."""
+
+    old_offsets: Array
+    kept: U8
+    starts: U64
+    ends: U64
+    offsets: Array
+
+
+def _standing(lists: Tables, some: slice) -> StandingLists:
+    """The lists of some vertices, for kernels."""
+    return StandingLists(lists.starts[some], lists.ends[some], lists.neighbours)
 
 
 def make_source(side: Side, base_pages: tuple[I64, I64]) -> MemoryLists | ChangedLists:
@@ -150,17 +162,17 @@ def make_source(side: Side, base_pages: tuple[I64, I64]) -> MemoryLists | Change
 
 
 @kernel
-def _sift(  # type: ignore[no-untyped-def]
-    old_offsets, old, gone_starts, gone_ends, gone, starts, ends, kept, offsets
-):
+def _sift(old, removed, added, kept, offsets):  # type: ignore[no-untyped-def]
     """Say of each entry of the base's lists whether it is kept, which it is unless its vertex has
-    it among those that are ``gone`` (in no order; the last vertices may have none); and where the
+    it among those that are removed (in no order; the last vertices may have none); and where the
     lists begin that are made of those kept and the new ones.
     """
+    gone_starts, gone_ends, gone = removed.starts, removed.ends, removed.neighbours
+    starts, ends = added.starts, added.ends
     one, total = np.uint64(1), np.uint64(0)
     offsets[0] = 0
     for i in range(np.uint64(len(starts))):
-        begin, end = np.uint64(old_offsets[i]), np.uint64(old_offsets[i + one])
+        begin, end = np.uint64(old.offsets[i]), np.uint64(old.offsets[i + one])
         count = np.uint64(0)
         if i < np.uint64(len(gone_starts)):
             count = gone_ends[i] - gone_starts[i]
@@ -170,16 +182,17 @@ def _sift(  # type: ignore[no-untyped-def]
         else:
             out = np.sort(gone[gone_starts[i] : gone_ends[i]])
             for k in range(begin, end):
-                at = np.searchsorted(out, old[k])
-                kept[k] = at == len(out) or out[at] != old[k]
+                at = np.searchsorted(out, old.neighbours[k])
+                kept[k] = at == len(out) or out[at] != old.neighbours[k]
                 total += np.uint64(kept[k])
         total += ends[i] - starts[i]
         offsets[i + one] = total
 
 
 @kernel
-def _merge(old, new, out, old_offsets, kept, starts, ends, offsets):  # type: ignore[no-untyped-def]
+def _merge(old, new, out, plan):  # type: ignore[no-untyped-def]
     """What is kept of each old list, and then the new one, to where :func:`_sift` says."""
+    old_offsets, kept, starts, ends, offsets = plan
     one = np.uint64(1)
     for i in range(np.uint64(len(starts))):
         at = np.uint64(offsets[i])
