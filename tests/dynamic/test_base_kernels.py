@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.dynamic.base_kernels import columns_begin, find_banded, gather_banded
+from penstock.dynamic.base_kernels import (
+    PageFacts,
+    Pairs,
+    Wanted,
+    columns_begin,
+    find_banded,
+    gather_banded,
+)
 from penstock.store.banded import BandedLayout, choose_bands
 from penstock.store.layout import Column, PageSpec
 from penstock.store.page import LARGE, SMALL
@@ -64,11 +71,11 @@ def test_find_count_and_gather(num_bands, kind, counts, seed):
     asked.sort()
     src = np.array([FIRST + i for i, _ in asked], np.uint32)
     dst = np.array([v for _, v in asked], np.uint32)
-    where = (page, kind == SMALL, FIRST, len(lists))
+    where = (page, PageFacts(kind == SMALL, FIRST, len(lists), FIRST_EDGE, len(rows)), bands)
     found = np.full(len(asked), -1, np.int64)
-    find_banded(*where, FIRST_EDGE, bands, src, dst, 0, len(asked), False, found)
+    find_banded(*where, Pairs(src, dst), 0, len(asked), False, found)
     counted = np.zeros(len(asked), np.int64)
-    find_banded(*where, FIRST_EDGE, bands, src, dst, 0, len(asked), True, counted)
+    find_banded(*where, Pairs(src, dst), 0, len(asked), True, counted)
     assert found.tolist() == [
         FIRST_EDGE + begin[i] + lists[i].index(v) if v in lists[i] else -1 for i, v in asked
     ]
@@ -79,9 +86,8 @@ def test_find_count_and_gather(num_bands, kind, counts, seed):
     targets = np.cumsum(sizes) - sizes
     out = np.zeros(int(sizes.sum()), np.uint32)
     starts, lengths = np.empty(40, np.int64), np.empty(40, np.int64)
-    largest = gather_banded(
-        *where, bands, keys + np.uint32(FIRST), 0, 40, targets, out, starts, lengths
-    )
+    wanted = Wanted(keys + np.uint32(FIRST), targets, starts, lengths)
+    largest = gather_banded(*where, wanted, out)
     assert out.tolist() == [v for k in keys.tolist() for v in lists[k]]
     assert lengths.tolist() == sizes.tolist()
     assert starts.tolist() == begin[keys].tolist()
@@ -96,5 +102,6 @@ def test_what_was_found_before_is_left_alone():
     page, bands = page_of([[3, 5, 5]], 1, LARGE)
     src, dst = np.array([FIRST, FIRST], np.uint32), np.array([5, 3], np.uint32)
     found = np.array([17, -1])
-    find_banded(page, False, FIRST, 1, FIRST_EDGE, bands, src, dst, 0, 2, False, found)
+    facts = PageFacts(False, FIRST, 1, FIRST_EDGE, 3)
+    find_banded(page, facts, bands, Pairs(src, dst), 0, 2, False, found)
     assert found.tolist() == [17, FIRST_EDGE]

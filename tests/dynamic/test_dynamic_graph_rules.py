@@ -118,7 +118,7 @@ def test_other_times_have_other_tags(tmp_path):
         with ps.DynamicGraph(tmp_path / "g") as graph:
             graph.add_edges([k], [k + 1])
             with graph.reading() as still:
-                tags.add(still.catalog.tag)
+                tags.add(still.tag)
     assert len(tags) == 3
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,6 @@ from view_making import WEIGHT, Changing, Ids, made, made_on_base, small_pages, 
 
 import penstock as ps
 from penstock import algorithms
-from penstock.dynamic import view_pages
 from penstock.dynamic.lists import DegreeAwareLists
 from penstock.dynamic.view import LiveView, Version, extend_order, order_ids, snapshot
 from penstock.dynamic.view_lists import Side, freeze_lists
@@ -21,7 +21,10 @@ from penstock.engine.options import RunOptions
 from penstock.engine.recovery import Recovery
 from penstock.engine.topology import LISTS
 from penstock.errors import CorruptionError, FormatError, IdError, OptionError
+from penstock.store import grouping
+from penstock.store.catalog import DirectionStats
 from penstock.store.check_index import table_problems
+from penstock.store.source import Description
 
 
 def as_dict(graph):
@@ -37,6 +40,15 @@ def expected_of(live):
     return {(ids[u], ids[v]): weight for (u, v), weight in live.edges.items()}
 
 
+def problems(table, stats, num_vertices):
+    """What is wrong with a page table that has no large pages."""
+    whole = DirectionStats(
+        stats.num_pages, stats.num_edges, stats.num_pages, 0, 0, stats.max_degree,
+        stats.degree_histogram[0], stats.degree_histogram,
+    )  # fmt: skip
+    return table_problems(table, whole, num_vertices)
+
+
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("on_base", [False, True])
 def test_counts_and_edges(directed, on_base, monkeypatch):
@@ -49,14 +61,11 @@ def test_counts_and_edges(directed, on_base, monkeypatch):
         graph.directed, True, graph.directions
     )  # fmt: skip
     for direction in view.directions:
-        table = view.page_table(direction)
-        stats = view.catalog.directions[direction]
-        assert table_problems(table, stats, view.num_vertices) == []
+        table, mine = view.page_table(direction), view.list_stats(direction)
+        assert problems(table, mine, view.num_vertices) == []
         assert len(table) > (1 if on_base else 4)
         np.testing.assert_array_equal(view.degrees(direction), graph.degrees(direction))
-        mine, right = view.catalog.directions[direction], graph.catalog.directions[direction]
-        for name in ("num_edges", "max_degree", "empty_vertices", "degree_histogram"):
-            assert getattr(mine, name) == getattr(right, name), name
+        assert replace(mine, num_pages=1) == replace(graph.list_stats(direction), num_pages=1)
     assert "live graph" in repr(view)
 
 
@@ -65,10 +74,10 @@ def test_counts_and_edges(directed, on_base, monkeypatch):
 def test_pages_hold_all_vertices_and_few_edges(degrees, most_edges, most_vertices):
     array = np.array(degrees, np.uint32)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(view_pages, "PAGE_EDGES", most_edges)
-        patch.setattr(view_pages, "PAGE_VERTICES", most_vertices)
-        found = view_pages.survey(array, None, "out")
-    assert table_problems(found.table, found.stats, len(degrees)) == []
+        patch.setattr(grouping, "PAGE_EDGES", most_edges)
+        patch.setattr(grouping, "PAGE_VERTICES", most_vertices)
+        found = grouping.group_lists(array)
+    assert problems(found.table, found.stats, len(degrees)) == []
     assert found.table["num_vertices"].max(initial=0) <= most_vertices
     alone = found.table["num_vertices"] == 1
     assert (found.table["num_edges"][~alone] <= most_edges).all()
@@ -163,7 +172,7 @@ def test_a_base_that_has_more_edges_than_it_had_is_refused():
     version = live.as_version()
     side = version.sides["out"]
     wrong = Side(np.minimum(side.degrees, 2), side.added, side.base, side.removed)
-    view = LiveView(Version(True, 5, version.ids, {"out": wrong}, (WEIGHT,), "weight"))
+    view = LiveView(replace(version, sides={"out": wrong}))
     with pytest.raises(CorruptionError, match=r"vertices 0 to 109 have .* restore it"):
         ps.bfs(view, 5, load=False)
 
@@ -198,7 +207,8 @@ def test_frozen_lists_have_all_columns():
     assert sorted(rows) == [(0, 2.5, 9), (1, 0.5, 7), (3, 1.5, 8)]
     side = Side(lists.degrees(), lists)
     columns = (WEIGHT, WEIGHT.__class__("kind", np.dtype("int16")))
-    view = LiveView(Version(True, 3, Ids(np.arange(4)), {"out": side}, columns, "weight"))
+    described = Description(4, 3, directed=True, columns=columns, weight="weight")
+    view = LiveView(Version(described, Ids(np.arange(4)), {"out": side}))
     for options in ({}, {"load": False}):
         found = ps.sssp(view, 2, **options).values.tolist()
         assert found == [2.5, 0.5, 0.0, 4.0]
@@ -327,7 +337,7 @@ def test_a_checkpoint_of_another_version_is_refused(tmp_path):
 def test_a_direction_that_is_not_kept_is_refused():
     live = made(directed=True)
     version = live.as_version()
-    out = Version(True, version.num_edges, version.ids, {"out": version.sides["out"]}, (WEIGHT,))
+    out = replace(version, sides={"out": version.sides["out"]})
     with pytest.raises(FormatError, match="in-lists"):
         ps.heat(LiveView(out), initial={5: 1.0})
     levels = ps.bfs(LiveView(out), 5).values

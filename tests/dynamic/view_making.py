@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.dynamic import view_pages
 from penstock.dynamic.base import BaseLists
 from penstock.dynamic.lists import DegreeAwareLists
 from penstock.dynamic.merge import MergedSide
 from penstock.dynamic.view import LiveView, Version, order_ids
 from penstock.dynamic.view_lists import Side
 from penstock.ingest import options as build_options
+from penstock.store import grouping
 from penstock.store.kept import Kept
 from penstock.store.layout import Column
+from penstock.store.source import Description
 
 WEIGHT = Column("weight", np.dtype("float64"))
 
@@ -85,11 +86,12 @@ class Changing:
 
     def as_version(self) -> Version:
         """What it is now."""
-        return Version(
-            self.directed, len(self.edges), self.ids,
-            {direction: Side.of(side) for direction, side in self.sides.items()},
-            (WEIGHT,), "weight", tag=self.version,
+        described = Description(
+            len(self.ids.by_vid), len(self.edges), self.directed, columns=(WEIGHT,),
+            weight="weight", id_kind=self.ids.kind, tag=self.version,
         )  # fmt: skip
+        sides = {direction: Side.of(side) for direction, side in self.sides.items()}
+        return Version(described, self.ids, sides)
 
     def view(self) -> LiveView:
         """A view of it."""
@@ -160,5 +162,5 @@ def made_on_base(path: Path | None, *, directed: bool, n: int = 130) -> Changing
 
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages of few edges."""
-    monkeypatch.setattr(view_pages, "PAGE_EDGES", 60)
-    monkeypatch.setattr(view_pages, "PAGE_VERTICES", 24)
+    monkeypatch.setattr(grouping, "PAGE_EDGES", 60)
+    monkeypatch.setattr(grouping, "PAGE_VERTICES", 24)

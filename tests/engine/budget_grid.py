@@ -23,7 +23,7 @@ from penstock.engine.algorithm import Task
 from penstock.engine.options import RunOptions
 from penstock.engine.plan import Plan
 from penstock.errors import BudgetError, PenstockError
-from penstock.store.graph import open_graph
+from penstock.store.paged import open_graph
 
 #: Bytes that a budget is found to.
 RESOLUTION = 256

@@ -25,7 +25,7 @@ from penstock.store import check
 from penstock.store.catalog import read_catalog
 from penstock.store.check import MAX_PROBLEMS, check_graph
 from penstock.store.check_pages import PageChecker
-from penstock.store.graph import open_graph
+from penstock.store.paged import open_graph
 
 SIZE = 4096
 

@@ -24,8 +24,8 @@ from penstock.errors import (
 )
 from penstock.store import publish
 from penstock.store.folder import GraphFolder
-from penstock.store.graph import open_graph
 from penstock.store.packer import FileSink
+from penstock.store.paged import open_graph
 
 
 @pytest.fixture

@@ -26,9 +26,9 @@ from store_making import build_store, random_lists, write_store
 
 from penstock.store.catalog import Catalog, DirectionStats, FileRecord, IdSpec
 from penstock.store.check import check_graph
-from penstock.store.graph import open_graph
 from penstock.store.layout import PAGE_TABLE_DTYPE, make_layout
 from penstock.store.page import PageHeader, check_page
+from penstock.store.paged import open_graph
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "format.md").read_text()
 _LINE = re.compile(r"([0-9a-f]{4})  ((?:[0-9a-f]{2} ?)+?|00 \* \d+)(?:  .*)?")

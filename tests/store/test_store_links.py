@@ -13,7 +13,7 @@ from store_making import build_store, problems, write_store
 import penstock as ps
 from penstock.errors import FormatError
 from penstock.files import check_regular, open_regular, read_regular, unfinished
-from penstock.store.graph import open_graph
+from penstock.store.paged import open_graph
 from penstock.types import Adjacency
 
 LISTS = Adjacency(0, np.array([1, 1, 0], np.uint32), np.array([1, 2], np.uint32), {})

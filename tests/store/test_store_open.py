@@ -16,7 +16,7 @@ from store_making import build_store, change_index, flip, random_lists, write_st
 
 from penstock.errors import CorruptionError, FormatError, InputNotFoundError, PenstockError
 from penstock.store.catalog import Catalog, read_catalog
-from penstock.store.graph import open_graph
+from penstock.store.paged import open_graph
 
 
 def refused(folder: Path, kind: type[PenstockError], words: str, *, read: bool = False) -> None:

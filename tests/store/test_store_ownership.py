@@ -16,7 +16,7 @@ import penstock as ps
 from penstock.errors import FormatError, TargetExistsError
 from penstock.interfaces.cli._bars import watching
 from penstock.store.folder import GraphFolder
-from penstock.store.graph import open_graph
+from penstock.store.paged import open_graph
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ class Sweeps:
         self.engine = engine
         self.weighted = weighted
         #: Whether one path leads to each neighbour of the source, and nobody has to look.
-        self._simple = not weighted and engine.graph.catalog.rules.get("duplicates") != "keep"
+        self._simple = not weighted and not engine.graph.multigraph
         self.paths: F64 = engine.array("paths", np.float64)
         self.share: F64 = engine.array("share", np.float64)
         self._sums: F64 = engine.array("sums", np.float64)

@@ -66,7 +66,7 @@ def color_greedily(engine: Engine, order: U32 | None, identity: dict[str, object
     if order is not None:
         engine.budget.take(order.nbytes, "order")
     streamed = not engine.is_resident()
-    in_order = order is None and engine.graph.catalog.neighbour_order == "id"
+    in_order = order is None and engine.graph.neighbour_order == "id"
     as_they_come = streamed and in_order and len(engine.directions) == 1
     windows = None
     if streamed and not as_they_come:
@@ -101,7 +101,7 @@ def _color_resident(engine: Engine, order: U32 | None, begin: int, colours: I32,
         blocks += [lists.block.offsets, lists.block.neighbours]
     end = min(begin + STEP_VERTICES, n)
     vertices = np.arange(begin, end, dtype=VID) if order is None else order[begin:end]
-    in_order = order is None and graph.catalog.neighbour_order == "id"
+    in_order = order is None and graph.neighbour_order == "id"
     with engine.metrics.timed("kernel", 0):
         edges = _color(vertices, *blocks, len(engine.directions), in_order, begin, colours, taken)
     engine.metrics.per_stream[0].edges_traversed += edges
@@ -143,7 +143,7 @@ class _Windows:
 
     def __post_init__(self) -> None:
         self.engine.budget.take(4 * self.words, "window")
-        neighbour_order = self.engine.graph.catalog.neighbour_order
+        neighbour_order = self.engine.graph.neighbour_order
         self.in_order = self.order is None and neighbour_order == "id"
 
     def color(self, begin: int) -> int:

@@ -81,8 +81,8 @@ def _set_degrees(engine: Engine, cores: I32) -> None:
 def _peel_all(engine: Engine, cores: I32) -> None:
     graph, directions = engine.graph, engine.directions
     _set_degrees(engine, cores)
-    in_order = graph.catalog.neighbour_order == "id"
-    if graph.catalog.rules.get("self_loops") != "drop":
+    in_order = graph.neighbour_order == "id"
+    if graph.description.self_loops:
         for direction in directions:
             engine.scan(_leave_out_loops, cores, in_order, direction=direction)
     left: U32 = engine.array("left", VID)

@@ -72,7 +72,7 @@ def verify(graph: Graph, result: Result) -> None:
 def _edges(graph: Graph) -> Iterator[Edges]:
     """Every edge of the graph with its weight, but no loops."""
     for src, dst, columns in graph.iter_edges():
-        name = graph.catalog.weight
+        name = graph.weight
         weights = np.ones(len(src)) if name is None else columns[name]
         keep = src != dst
         if keep.any():
@@ -86,7 +86,7 @@ def _forest_of(graph: Graph, result: Result) -> Edges:
     src, dst = (each if order is None else order[each] for each in ranks)
     if not graph.directed:
         src, dst = np.minimum(src, dst), np.maximum(src, dst)
-    name = graph.catalog.weight
+    name = graph.weight
     weights = np.ones(len(src)) if name is None else getattr(table, name)
     first = np.lexsort((src > dst, np.maximum(src, dst), np.minimum(src, dst), weights))
     return src[first].astype(VID), dst[first].astype(VID), weights[first]

@@ -159,7 +159,7 @@ def search_levels(
 def _new_state(engine: Engine) -> LevelState:
     levels: I32 = engine.array("levels", np.int32, -1)
     parents: U32 = engine.array("parents", VID, NO_VERTEX)
-    first = engine.graph.catalog.neighbour_order in ("id", "none")
+    first = engine.graph.neighbour_order in ("id", "none")
     counts = np.zeros(2, np.int64), np.zeros(TOLD_APART + 1, np.int64)
     return LevelState(levels, parents, engine.vertex_set("visited"), first, *counts)
 

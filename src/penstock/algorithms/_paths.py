@@ -54,7 +54,7 @@ def find_parents(engine: Engine, sources: U32, distances: Array) -> U32:
     reached = engine.select(_reached, distances)
     pulls = not engine.graph.directed or "in" in engine.directions
     if pulls:
-        in_order = engine.graph.catalog.neighbour_order == "id"
+        in_order = engine.graph.neighbour_order == "id"
         engine.traverse(reached, _take_nearer, distances, parents, in_order, direction="in")
     else:
         engine.traverse(reached, _offer_from_nearer, distances, parents)
@@ -88,7 +88,7 @@ def _find_as_near(
 
 def refuse_bad_weights(graph: Graph) -> None:
     """Raise for the first weight that is negative or NaN, if there is one."""
-    name = graph.catalog.weight
+    name = graph.weight
     assert name is not None
     for src, dst, columns in graph.iter_edges():
         bad = np.flatnonzero(~(columns[name] >= 0))
@@ -119,7 +119,7 @@ def verify(graph: Graph, result: Result) -> None:
     supported = np.zeros(len(parents), bool)
     supported[sources] = True
     is_tight = supported & (parents == np.arange(len(parents)))
-    for u, v, weight in weighed_edges(graph, graph.catalog.weight):
+    for u, v, weight in weighed_edges(graph, graph.weight):
         longer = distances[u] + weight
         wrong = np.flatnonzero((longer < distances[v]) & (longer <= cutoff))
         if len(wrong):
@@ -148,7 +148,7 @@ def _spread(graph: Graph, distances: Array, supported: Array) -> None:
     before = -1
     while before < (now := np.count_nonzero(supported)) < np.count_nonzero(reached):
         before = int(now)
-        for u, v, weight in weighed_edges(graph, graph.catalog.weight):
+        for u, v, weight in weighed_edges(graph, graph.weight):
             tight = (distances[u] + weight == distances[v]) & (distances[u] == distances[v])
             supported[v[tight & reached[v] & supported[u]]] = True
 

@@ -205,7 +205,7 @@ def _dangling_at_first(graph: Graph, walk: Walk) -> float:
     """The share of the walk that is at vertices without out-edges to begin with."""
     if walk.start is not None:
         return _at_dead_ends(graph.degrees("out"), walk)
-    dangling = graph.catalog.directions[graph.stored("out")].degree_histogram[0]
+    dangling = graph.list_stats("out").degree_histogram[0]
     return float(dangling / max(graph.num_vertices, 1))
 
 
@@ -229,7 +229,7 @@ def _weigh(task: Task, walk: Walk, dtype: np.dtype[np.floating], settings: Setti
         return weight_sums(task, "out", dtype, held=held, factor=factor, refuse=walk.name)
 
     sums = weigh(1.0)
-    mean = sums.total / max(graph.catalog.directions[graph.stored("out")].num_edges, 1)
+    mean = sums.total / max(graph.list_stats("out").num_edges, 1)
     unit = 2.0 ** round(np.log2(mean)) if 0 < mean < np.inf else 1.0
     if 1 / FAR_UNIT < unit < FAR_UNIT:
         np.multiply(sums.values, 1 / unit, out=sums.values)

@@ -56,7 +56,7 @@ def verify_walk(graph: Graph, result: Result, walk: Walk) -> None:
 def _step_of(graph: Graph, walk: Walk) -> Callable[[F64], F64]:
     """One step of the power method, edge by edge."""
     n = graph.num_vertices
-    column = graph.catalog.weight if walk.weight else None
+    column = graph.weight if walk.weight else None
     out = np.zeros(n)
     for src, _, weights in weighed_edges(graph, column):
         np.add.at(out, src, weights)

@@ -34,7 +34,7 @@ STEP_ERROR = 1e-6
 
 def column_of(graph: Graph, *, weight: bool) -> str | None:
     """The column that edges count by; None: each counts 1."""
-    return graph.catalog.weight if weight else None
+    return graph.weight if weight else None
 
 
 def given_values(graph: Graph, values: Any, name: str, missing: float) -> Numbers:

@@ -171,7 +171,7 @@ def edges_between(
     are at each vertex is added to ``counts`` in any case; a loop has both at one.
     """
     graph, lists = engine.graph, engine.lists(direction)
-    dtypes = {column.name: column.dtype for column in graph.catalog.columns}
+    dtypes = {column.name: column.dtype for column in graph.columns}
     kinds = [np.dtype(np.uint32), np.dtype(np.uint32), *(dtypes[name] for name in engine.columns)]
     widths = [kind.itemsize for kind in kinds]
     # Where there are columns, one is held twice when they are put in order.

@@ -44,7 +44,7 @@ def check_edges(graph: Graph, name: str, result: Result, wanted: Wanted) -> Arra
     rank: U32 = np.arange(graph.num_vertices, dtype=VID)
     if graph.vid_of_rank is not None:
         rank[graph.vid_of_rank] = np.arange(graph.num_vertices, dtype=VID)
-    columns = [column.name for column in graph.catalog.columns]
+    columns = [column.name for column in graph.columns]
     counts = np.zeros(graph.num_vertices, np.int64)
     parts: list[list[Array]] = []
     for src, dst, values in graph.iter_edges():

@@ -167,7 +167,7 @@ class Sizes:
         self.engine = engine
         #: Bytes for parts, rows and bit sets.
         self.room = room
-        self.in_order = graph.catalog.neighbour_order == "id"
+        self.in_order = graph.neighbour_order == "id"
         self.lists = engine.lists("out")
         #: All lists, if they are in memory, and whether parts of them are used as they are there.
         self.block = self.lists.block if isinstance(self.lists, ResidentLists) else None

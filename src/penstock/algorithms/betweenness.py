@@ -136,7 +136,7 @@ def verify(graph: Graph, result: Result) -> None:
 
 def every_edge(graph: Graph, *, weighted: bool) -> tuple[Array, Array, Array]:
     """Every edge in each direction that it leads, loops left out: both ends and a weight."""
-    column = graph.catalog.weight if weighted else None
+    column = graph.weight if weighted else None
     none: Array = np.empty(0, np.uint32)
     parts = [(none, none, np.empty(0)), *weighed_edges(graph, column)]
     src, dst, weight = (np.concatenate(each) for each in zip(*parts, strict=True))

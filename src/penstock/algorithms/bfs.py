@@ -48,7 +48,7 @@ def verify(graph: Graph, result: Result) -> None:
     sources = vids_of(graph, given["source"], "source")
     smallest = check_levels(graph, "bfs", levels, sources, given["depth_limit"])
     parents = vids_by_vid(graph, result.parents, levels >= 0)
-    if graph.catalog.neighbour_order == "none":
+    if graph.neighbour_order == "none":
         check_parents(graph, "bfs", levels, parents)
         return
     wrong = parents != smallest

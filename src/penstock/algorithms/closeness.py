@@ -75,7 +75,7 @@ def verify(graph: Graph, result: Result) -> None:
     n, names = graph.num_vertices, graph.ids_by_vid()
     pivots = all_or_some(graph, given["k"], given["seed"])
     weighted = bool(given["weight"])
-    column = graph.catalog.weight if weighted else None
+    column = graph.weight if weighted else None
     reached = np.zeros(n, bool)
     for u, v, length in weighed_edges(graph, column):
         reached[v[(u != v) & (length > 0) & (length < np.inf)]] = True
@@ -275,7 +275,7 @@ def closeness(
     graph = task.graph
     pivots = all_or_some(graph, k, seed)
     sources = _that_lead_on(graph, pivots)
-    weighted = weight and graph.catalog.weight is not None
+    weighted = weight and graph.weight is not None
     identity = {"algorithm": "closeness", "k": k, "seed": seed, "weight": weighted}
     with task.open() as engine:
         planes = 1 + engine.plan.room // max(PLANE_BYTES * graph.num_vertices, 1)

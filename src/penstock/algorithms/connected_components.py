@@ -89,7 +89,7 @@ def _every_edge(engine: Engine, labels: U32) -> None:
     engine.map_ranges(_number, labels)
     # An undirected edge is stored with both ends. The larger one links it: the smaller ids come
     # first in a list, and they are those of large degree, whose labels are at hand.
-    once = not graph.directed and graph.catalog.neighbour_order == "id"
+    once = not graph.directed and graph.neighbour_order == "id"
     engine.scan(_link_lists, labels, -1, once, direction=graph.directions[0])
 
 

@@ -58,7 +58,7 @@ def _requirements(
 def _add_up(engine: Engine, sources: U32, *, weighted: bool) -> F64:
     """What all sources together send along each stored edge."""
     graph = engine.graph
-    totals: F64 = np.zeros(graph.catalog.directions[graph.stored("out")].num_edges)
+    totals: F64 = np.zeros(graph.list_stats("out").num_edges)
     engine.budget.take(totals.nbytes, "values of edges")
     whole = engine.plan.needs.way == WHOLE_SOURCES
     sweeps = None if whole else Sweeps(engine, weighted=weighted)

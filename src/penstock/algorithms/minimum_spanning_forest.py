@@ -203,7 +203,7 @@ def _scan_crossing(engine: Engine, forest: _Forest) -> None:
     graph = engine.graph
     direction = graph.directions[0]
     once, inward = not graph.directed, direction == "in"
-    in_order = graph.catalog.neighbour_order == "id"
+    in_order = graph.neighbour_order == "id"
 
     def look(block: Block, begin: int, end: int) -> None:
         src, dst = np.empty(HANDFUL, VID), np.empty(HANDFUL, VID)
@@ -224,7 +224,7 @@ def _scan_crossing(engine: Engine, forest: _Forest) -> None:
 
 def _complain(graph: Graph) -> InputError:
     """What to say of the first weight that is NaN."""
-    name = graph.catalog.weight
+    name = graph.weight
     assert name is not None
     ids = graph.ids_by_vid()
     for src, dst, columns in graph.iter_edges():
@@ -238,8 +238,8 @@ def _complain(graph: Graph) -> InputError:
 
 
 def _weight_type(graph: Graph) -> np.dtype[Any]:
-    dtypes = {column.name: column.dtype for column in graph.catalog.columns}
-    return dtypes.get(graph.catalog.weight or "", np.dtype(np.uint8))
+    dtypes = {column.name: column.dtype for column in graph.columns}
+    return dtypes.get(graph.weight or "", np.dtype(np.uint8))
 
 
 def _is_prepared(graph: Graph | Counts) -> bool:
@@ -318,7 +318,7 @@ def minimum_spanning_forest(task: Task) -> Result:
     count = forest.count
     src, dst, weights = forest.src[:count], forest.dst[:count], forest.weights[:count]
     del forest
-    name = graph.catalog.weight
+    name = graph.weight
     with np.errstate(invalid="ignore"):
         # In order, so that the sum does not depend on the order that edges came in.
         total = float(np.sort(weights).sum(dtype=np.float64))

@@ -144,7 +144,7 @@ class _Balls:
         graph = self.engine.graph
         if graph.directed or len(self.ends) == 1:
             return None
-        most = graph.catalog.directions["out"].num_edges // SPARSE
+        most = graph.list_stats("out").num_edges // SPARSE
         if self.ends[-1] - self.ends[-2] > most:
             return None
         few = self.engine.select(counters.choose_marked, self.changed)

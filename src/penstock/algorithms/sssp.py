@@ -146,7 +146,7 @@ def shortest_distances(
 
 
 def _weight_dtype(graph: Graph) -> np.dtype[Any]:
-    return next(c.dtype for c in graph.catalog.columns if c.name == graph.catalog.weight)
+    return next(c.dtype for c in graph.columns if c.name == graph.weight)
 
 
 def _pace(engine: Engine, delta: float | None) -> Pace:
@@ -155,7 +155,7 @@ def _pace(engine: Engine, delta: float | None) -> Pace:
     mean = _mean_weight(engine)
     if engine.costs.reading > 0:
         return Pace(STREAM_WEIGHTS * mean)
-    edges = engine.graph.catalog.directions[engine.graph.stored("out")].num_edges
+    edges = engine.graph.list_stats("out").num_edges
     return Pace(mean / FINENESS, BOUNDS, int(edges * STEP_SHARE))
 
 
@@ -368,7 +368,7 @@ def sssp(
     """
     graph, sources = task.graph, sources_of(task, source)
     farthest = np.inf if cutoff is None else float(cutoff)
-    if graph.catalog.weight is None:
+    if graph.weight is None:
         limit = None if farthest >= graph.num_vertices else int(farthest)
         levels, parents = _levels(task, sources, limit)
         distances = np.where(levels < 0, np.inf, levels)

@@ -14,10 +14,10 @@ from penstock.arrays import fresh
 from penstock.config import thread_count
 from penstock.dynamic import base_kernels as kernels
 from penstock.dynamic.base_pages import BasePages, list_groups
-from penstock.dynamic.changes import Gathered
+from penstock.dynamic.changes import Gathered, PlainLists
 from penstock.parallel import Workers
 from penstock.radix import sort_pairs
-from penstock.store.graph import Graph
+from penstock.store.paged import PagedGraph
 from penstock.types import I64, U32, Adjacency, Array, Direction
 
 #: Rows of one page that one worker takes at a time.
@@ -33,7 +33,7 @@ class BaseLists:
     """One direction of an immutable store; read-only, and safe to use from several threads."""
 
     def __init__(
-        self, graph: Graph, direction: Direction = "out", threads: int | None = None
+        self, graph: PagedGraph, direction: Direction = "out", threads: int | None = None
     ) -> None:
         self.graph = graph
         self.direction: Direction = direction
@@ -70,6 +70,7 @@ class BaseLists:
     def _look_up(self, src: U32, dst: U32, *, counting: bool) -> I64:
         keys, order = _in_order(src)
         targets = dst if order is None else dst[order]
+        asked = kernels.Pairs(keys, targets)
         out: I64 = np.full(len(src), 0 if counting else -1, np.int64)
         pages = self._pages
 
@@ -78,16 +79,14 @@ class BaseLists:
             for page_id in range(int(self._group_begin[group]), int(self._group_end[group])):
                 facts = pages.facts(page_id)
                 if pages.direct:
-                    kernels.find_banded(
-                        pages.page(page_id), facts.small, facts.first, facts.vertices,
-                        facts.first_edge, pages.bands, keys, targets, lo, hi, counting, out,
-                    )  # fmt: skip
+                    page = pages.page(page_id)
+                    kernels.find_banded(page, facts, pages.bands, asked, lo, hi, counting, out)
                 else:
-                    lists = pages.decoded(page_id)
+                    found = pages.decoded(page_id)
+                    lists = PlainLists(found.offsets, found.neighbours)
                     kernels.find_decoded(
-                        lists.offsets, lists.neighbours, pages.ascending, facts.first,
-                        facts.first_edge, keys, targets, lo, hi, counting, out,
-                    )  # fmt: skip
+                        lists, facts, pages.ascending, asked, lo, hi, counting, out
+                    )
 
         self._each(one, self._tasks(keys), few=len(src) < FEW_ROWS)
         if order is None:
@@ -136,37 +135,33 @@ class BaseLists:
 
         def one(task: _Task) -> None:
             group, lo, hi = task
-            starts: I64 = np.empty(hi - lo, np.int64)
-            counts: I64 = np.empty(hi - lo, np.int64)
-            mine, here = keys[lo:hi], targets[lo:hi].copy()
+            starts, counts = np.empty((2, hi - lo), np.int64)
+            wanted = kernels.Wanted(keys[lo:hi], targets[lo:hi].copy(), starts, counts)
             for page_id in range(int(self._group_begin[group]), int(self._group_end[group])):
-                self._gather_page(page_id, mine, here, neighbours, columns, starts, counts)
-                here += counts
+                self._gather_page(page_id, wanted, neighbours, columns)
+                wanted.targets[:] += counts
 
         self._each(one, self._tasks(keys), few=total < FEW_EDGES)
         return Gathered(offsets, neighbours, columns)
 
     def _gather_page(
-        self, page_id: int, keys: U32, targets: I64, neighbours: U32, columns: tuple[Array, ...],
-        starts: I64, counts: I64,
-    ) -> None:  # fmt: skip
+        self, page_id: int, wanted: kernels.Wanted, neighbours: U32, columns: tuple[Array, ...]
+    ) -> None:
         """Copy the lists of some vertices out of one page."""
-        pages, facts, rows = self._pages, self._pages.facts(page_id), len(keys)
+        pages, facts = self._pages, self._pages.facts(page_id)
         if pages.direct:
-            largest = kernels.gather_banded(
-                pages.page(page_id), facts.small, facts.first, facts.vertices, pages.bands,
-                keys, 0, rows, targets, neighbours, starts, counts,
-            )  # fmt: skip
+            page = pages.page(page_id)
+            largest = kernels.gather_banded(page, facts, pages.bands, wanted, neighbours)
             pages.check_largest(int(largest), page_id)
             values = pages.page_columns(page_id) if columns else ()
         else:
             lists = pages.decoded(page_id)
-            kernels.place_decoded(lists.offsets, facts.first, keys, 0, rows, starts, counts)
-            kernels.copy_lists(lists.neighbours, 0, rows, starts, counts, targets, neighbours)
+            kernels.place_decoded(lists.offsets, facts.first, wanted)
+            kernels.copy_lists(lists.neighbours, wanted, neighbours)
             values = lists.columns
         for out, column in zip(columns, values, strict=True):
             bits = f"u{column.dtype.itemsize}"
-            kernels.copy_lists(column.view(bits), 0, rows, starts, counts, targets, out.view(bits))
+            kernels.copy_lists(column.view(bits), wanted, out.view(bits))
 
     @property
     def num_groups(self) -> int:

@@ -4,21 +4,52 @@ A banded page says by its marks and counts where the ids of a list are in each o
 :mod:`penstock.store.banded`), and a list is ascending: so an edge is found by a binary search among
 the ids of its band, as they stand in the page. Pages of other kinds are decoded first.
 
-Everywhere ``keys`` or ``src`` are ascending vertex numbers, of which those from ``lo`` to ``hi``
-have their lists in the page. Pages have been checked before.
+Everywhere ``keys`` or ``src`` are ascending vertex numbers that have their lists in the page: all
+of them, or those from ``lo`` to ``hi``. Pages have been checked before.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from penstock.jit import helper, kernel, load32
 from penstock.store.banded_decode import MARK_EVERY, copy2, copy3, copy4
 from penstock.store.page import HEADER_BYTES
+from penstock.types import I64, U32
 
 _ENTRY_BYTES = 8
 _AT_ONCE = 8
 _U = np.uint64
+
+
+class PageFacts(NamedTuple):
+    """What kernels need to know of a page."""
+
+    small: bool
+    first: int
+    vertices: int
+    first_edge: int
+    edges: int
+
+
+class Pairs(NamedTuple):
+    """Edges that are looked for."""
+
+    src: U32
+    dst: U32
+
+
+class Wanted(NamedTuple):
+    """Lists that are copied from a page: of which vertices, to where; and, found on the way, where
+    each begins among the edges of the page, and how many of its edges are there.
+    """
+
+    keys: U32
+    targets: I64
+    starts: I64
+    sizes: I64
 
 
 @helper
@@ -89,21 +120,20 @@ def _lower_bound(page, at, width, count, value):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def find_banded(  # type: ignore[no-untyped-def]
-    page, small, first, vertices, first_edge, bands, src, dst, lo, hi, counting, out
-):
+def find_banded(page, facts, bands, asked, lo, hi, counting, out):  # type: ignore[no-untyped-def]
     """The position among all edges of each edge that is in the page; what is not, or was found
     before, is left alone. ``counting``: add how many there are of each instead.
     """
+    small, src, dst = facts.small, asked.src, asked.dst
     num_bands = len(bands)
     where = np.zeros((num_bands, 4), np.uint64)
     before, counts = np.zeros(num_bands, np.uint64), np.zeros(num_bands, np.uint64)
-    _open_page(page, small, _U(vertices), bands, where)
+    _open_page(page, small, _U(facts.vertices), bands, where)
     if not small:
         counts[:] = where[:, 3]
     reached = np.int64(-1)
     for i in range(lo, hi):
-        place = np.int64(src[i]) - first
+        place = np.int64(src[i]) - facts.first
         if small and place != reached:
             _go_to(page, where, reached, place, before, counts)
             reached = place
@@ -129,26 +159,24 @@ def find_banded(  # type: ignore[no-untyped-def]
             position = found
             for k in range(num_bands):
                 position += before[k] + (counts[k] if k < b else _U(0))
-            out[i] = first_edge + np.int64(position)
+            out[i] = facts.first_edge + np.int64(position)
 
 
 @kernel
-def gather_banded(  # type: ignore[no-untyped-def]
-    page, small, first, vertices, bands, keys, lo, hi, targets, out, starts, sizes
-):
-    """Copy lists to where their targets say; ``starts`` and ``sizes`` become the place of each in
-    the page, in edges, and how many of its edges are in it. Returns the largest id.
-    """
+def gather_banded(page, facts, bands, wanted, out):  # type: ignore[no-untyped-def]
+    """Copy lists, and say where they are in the page. Returns the largest id."""
+    small, keys, targets = facts.small, wanted.keys, wanted.targets
+    starts, sizes = wanted.starts, wanted.sizes
     num_bands = len(bands)
     where = np.zeros((num_bands, 4), np.uint64)
     before, counts = np.zeros(num_bands, np.uint64), np.zeros(num_bands, np.uint64)
-    _open_page(page, small, _U(vertices), bands, where)
+    _open_page(page, small, _U(facts.vertices), bands, where)
     if not small:
         counts[:] = where[:, 3]
     reached = np.int64(-1)
     largest = np.uint32(0)
-    for i in range(lo, hi):
-        place = np.int64(keys[i]) - first
+    for i in range(len(keys)):
+        place = np.int64(keys[i]) - facts.first
         if small and place != reached:
             _go_to(page, where, reached, place, before, counts)
             reached = place
@@ -192,12 +220,11 @@ def columns_begin(page, small, vertices, bands):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def find_decoded(  # type: ignore[no-untyped-def]
-    offsets, neighbours, ascending, first, first_edge, src, dst, lo, hi, counting, out
-):
+def find_decoded(lists, facts, ascending, asked, lo, hi, counting, out):  # type: ignore[no-untyped-def]
     """As :func:`find_banded`, in a page that has been decoded; lists may be in any order."""
+    offsets, neighbours, src, dst = lists.offsets, lists.neighbours, asked.src, asked.dst
     for i in range(lo, hi):
-        place = np.int64(src[i]) - first
+        place = np.int64(src[i]) - facts.first
         begin, end = np.int64(offsets[place]), np.int64(offsets[place + 1])
         value = dst[i]
         if ascending:
@@ -214,25 +241,27 @@ def find_decoded(  # type: ignore[no-untyped-def]
                 if counting:
                     out[i] += 1
                 elif out[i] < 0:
-                    out[i] = first_edge + e
+                    out[i] = facts.first_edge + e
                     break
             elif ascending:
                 break
 
 
 @kernel
-def place_decoded(offsets, first, keys, lo, hi, starts, sizes):  # type: ignore[no-untyped-def]
+def place_decoded(offsets, first, wanted):  # type: ignore[no-untyped-def]
     """Where each list is in a page that has been decoded, and how long it is."""
-    for i in range(lo, hi):
+    keys, starts, sizes = wanted.keys, wanted.starts, wanted.sizes
+    for i in range(len(keys)):
         place = np.int64(keys[i]) - first
         starts[i] = offsets[place]
         sizes[i] = offsets[place + 1] - offsets[place]
 
 
 @kernel
-def copy_lists(values, lo, hi, starts, sizes, targets, out):  # type: ignore[no-untyped-def]
+def copy_lists(values, wanted, out):  # type: ignore[no-untyped-def]
     """Copy what belongs to lists from where they are in a page to where their targets say."""
-    for i in range(lo, hi):
+    starts, sizes, targets = wanted.starts, wanted.sizes, wanted.targets
+    for i in range(len(starts)):
         start, target = _U(starts[i]), _U(targets[i])
         for k in range(_U(sizes[i])):
             out[target + _U(k)] = values[start + _U(k)]

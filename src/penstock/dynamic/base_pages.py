@@ -8,24 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from penstock.dynamic.base_kernels import columns_begin
+from penstock.dynamic.base_kernels import PageFacts, columns_begin
 from penstock.errors import CorruptionError
 from penstock.store.check_pages import list_step
 from penstock.store.first_use import damaged
-from penstock.store.graph import Graph, MemoryPages
 from penstock.store.layout import DECODE_ROOM, Column
 from penstock.store.page import LARGE, PageHeader, check_page
+from penstock.store.paged import MemoryPages, PagedGraph
 from penstock.types import I64, U8, U32, U64, Adjacency, Array, Direction
-
-
-class PageFacts(NamedTuple):
-    """What kernels need to know of a page."""
-
-    small: bool
-    first: int
-    vertices: int
-    first_edge: int
-    edges: int
 
 
 class Decoded(NamedTuple):
@@ -43,18 +33,18 @@ class BasePages:
     with its checksum, and every count in it with the others, before it is first used.
     """
 
-    def __init__(self, graph: Graph, direction: Direction) -> None:
+    def __init__(self, graph: PagedGraph, direction: Direction) -> None:
         self._graph = graph
         self._direction: Direction = graph.stored(direction)
         self._source = graph.pages(direction)
         self._layout = graph.layout(direction)
-        self._tag = graph.catalog.tag
+        self._tag = graph.tag
         self._lists = graph.list_check(direction)
         self._checked = np.zeros(self._source.num_pages, np.bool_)
         self._maps: list[U8] = [] if isinstance(self._source, MemoryPages) else self._mapped()
         table = graph.page_table(direction)
         self.table: Array = table
-        self.columns: tuple[Column, ...] = graph.catalog.columns
+        self.columns: tuple[Column, ...] = graph.columns
         self.ascending = list_step(graph.catalog) >= 0
         #: Whether lists can be found in a page as it is.
         self.direct = graph.catalog.layout == "banded" and self.ascending

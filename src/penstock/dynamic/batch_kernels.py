@@ -8,7 +8,7 @@ from penstock.dynamic.list_sizes import BLOCK_BITS, PARTS
 from penstock.jit import kernel
 
 _DIGIT = 9
-#: What :func:`sort_rows` takes for sources within a part, and for targets.
+#: Keys for :func:`sort_rows`, a shift and a gap each: sources within a part, and targets.
 BY_SOURCE, BY_TARGET = (32, PARTS.bit_length() - 1), (0, 0)
 
 
@@ -40,10 +40,11 @@ def count_parts(begin, end, src, counts):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def deal(begin, end, src, dst, at, pairs, rows):  # type: ignore[no-untyped-def]
-    """Move the rows of a range to their parts, in order, as ``source << 32 | target``; ``at`` says
-    where each part goes on.
+def deal(begin, end, src, dst, at, out):  # type: ignore[no-untyped-def]
+    """Move the rows of a range to their parts, in order, as :class:`SortedRows` have them; ``at``
+    says where each part goes on.
     """
+    pairs, rows = out.pairs, out.rows
     mask, bits = np.uint64(PARTS - 1), np.uint64(BLOCK_BITS)
     for i in range(begin, end):
         u = np.uint64(src[i])
@@ -55,25 +56,26 @@ def deal(begin, end, src, dst, at, pairs, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sort_rows(begin, end, most, shift, gap, pairs, rows, pairs2, rows2):  # type: ignore[no-untyped-def]
-    """Sort rows, stably, by the end whose bits begin at ``shift``; ``most`` is the largest. Of it
-    ``gap`` bits above those of a block, which are all the same, are left out. The second arrays are
-    room for it, and have the result if 1 is returned.
+def sort_rows(begin, end, most, key, given, room):  # type: ignore[no-untyped-def]
+    """Sort rows, stably, by a key: the end whose bits begin at a shift; ``most`` is the largest. Of
+    it some bits above those of a block, which are all the same, are left out. ``room`` has the
+    result if 1 is returned.
     """
+    shift, gap = key
     low_mask, word_mask = np.uint64((1 << BLOCK_BITS) - 1), np.uint64(0xFFFFFFFF)
     down, less, high_mask = np.uint64(shift), np.uint64(gap), ~low_mask
     largest = ((np.uint64(most) >> less) & high_mask) | low_mask
     mask = np.uint64((1 << _DIGIT) - 1)
     counts = np.empty(1 << _DIGIT, np.int64)
-    a, b, c, d = pairs, rows, pairs2, rows2
+    a, b, c, d = given.pairs, given.rows, room.pairs, room.rows
     digit = np.uint64(0)
     passes = 0
     while (largest >> digit) != np.uint64(0):
         counts[:] = 0
         for i in range(begin, end):
             word = (a[i] >> down) & word_mask
-            key = ((word >> less) & high_mask) | (word & low_mask)
-            counts[(key >> digit) & mask] += 1
+            number = ((word >> less) & high_mask) | (word & low_mask)
+            counts[(number >> digit) & mask] += 1
         total = begin
         for k in range(len(counts)):
             here = counts[k]
@@ -81,8 +83,8 @@ def sort_rows(begin, end, most, shift, gap, pairs, rows, pairs2, rows2):  # type
             total += here
         for i in range(begin, end):
             word = (a[i] >> down) & word_mask
-            key = ((word >> less) & high_mask) | (word & low_mask)
-            k = (key >> digit) & mask
+            number = ((word >> less) & high_mask) | (word & low_mask)
+            k = (number >> digit) & mask
             to = counts[k]
             c[to] = a[i]
             d[to] = b[i]

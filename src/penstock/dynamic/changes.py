@@ -23,6 +23,21 @@ class Changes(NamedTuple):
     old_vertices: int
 
 
+class PlainLists(NamedTuple):
+    """Lists one after another, without columns, as kernels take them."""
+
+    offsets: Array
+    neighbours: U32
+
+
+class StandingLists(NamedTuple):
+    """Lists that stand anywhere, without columns, as kernels take them."""
+
+    starts: Array
+    ends: Array
+    neighbours: U32
+
+
 class Gathered(NamedTuple):
     """Lists of some vertices, one after another: that of the vertex at place i is
     ``neighbours[offsets[i] : offsets[i + 1]]``, in no order; ``columns`` are aligned with it.
@@ -31,6 +46,11 @@ class Gathered(NamedTuple):
     offsets: I64
     neighbours: U32
     columns: tuple[Array, ...] = ()
+
+    @property
+    def plain(self) -> PlainLists:
+        """Without the columns."""
+        return PlainLists(self.offsets, self.neighbours)
 
 
 class LiveSide(Protocol):

@@ -19,7 +19,7 @@ from penstock.dynamic.keeping import MaintainedSet
 from penstock.dynamic.log import SyncPolicy
 from penstock.dynamic.maintained.protocol import Maintained
 from penstock.dynamic.queries import Queries
-from penstock.dynamic.schema import make_schema
+from penstock.dynamic.schema import as_base, make_schema
 from penstock.dynamic.state import Effect, State
 from penstock.dynamic.storage import Storage
 from penstock.dynamic.turns import CommitQueue
@@ -29,6 +29,7 @@ from penstock.process import defer_sigint
 from penstock.progress import Progress
 from penstock.store.exports import ExportMixin
 from penstock.store.graph import Graph
+from penstock.store.paged import PagedGraph
 from penstock.types import Array, IdKind
 
 
@@ -85,7 +86,7 @@ class DynamicGraph(Queries, ExportMixin):
         read_only: bool = False,
         threads: int | None = None,
         threshold: int | None = None,
-        _base: Graph | None = None,
+        _base: PagedGraph | None = None,
     ) -> None:
         given = make_schema(
             directed, multigraph, reverse, edge_properties, vertex_properties, weight, ids
@@ -115,7 +116,7 @@ class DynamicGraph(Queries, ExportMixin):
         and must stay; with one it is copied into the new directory. The options are those of
         :class:`DynamicGraph`.
         """
-        return cls(path, _base=graph, **options)
+        return cls(path, _base=as_base(graph), **options)
 
     @property
     def _state(self) -> State:

@@ -27,10 +27,11 @@ def free(part, c, at, words, heads):  # type: ignore[no-untyped-def]
 
 
 @no_refcount
-def take(part, c, sizes, words, heads, extents, tops, which):  # type: ignore[no-untyped-def]
+def take(part, c, sizes, words, heads, lists, which):  # type: ignore[no-untyped-def]
     """A chunk of the pool that ``words`` are of (``which``: 0 neighbours, 1 slots). If there is no
     free one of its size, the beginning of a larger one, the rest of which is free again.
     """
+    extents, tops = lists.extents, lists.tops
     size = sizes[c]
     for k in range(c, min(c + SPLIT_CLASSES, CLASSES)):
         if heads[part, k] != np.uint64(0):
@@ -57,31 +58,31 @@ def take(part, c, sizes, words, heads, extents, tops, which):  # type: ignore[no
 
 
 @no_refcount
-def move_list(  # type: ignore[no-untyped-def]
-    part, u, room, width, starts, ends, sizes, neighbours, payload, heads, extents, tops
-):  # fmt: skip
+def move_list(part, u, room, lists):  # type: ignore[no-untyped-def]
     """Move a list to a chunk with room for so many entries."""
+    neighbours, payload, width = lists.neighbours, lists.payload, lists.width
     c = 1
     while SIZES[c] < np.uint64(room):
         c += 1
-    at = take(part, c, SIZES, neighbours, heads, extents, tops, 0)
-    start, count = starts[u], ends[u] - starts[u]
+    at = take(part, c, SIZES, neighbours, lists.heads, lists, 0)
+    start, count = lists.starts[u], lists.ends[u] - lists.starts[u]
     for k in range(count):
         neighbours[at + k] = neighbours[start + k]
     for k in range(count * width):
         payload[at * width + k] = payload[start * width + k]
-    if sizes[u] != 0:
-        free(part, sizes[u], start, neighbours, heads)
-    starts[u] = at
-    ends[u] = at + count
-    sizes[u] = c
+    if lists.sizes[u] != 0:
+        free(part, lists.sizes[u], start, neighbours, lists.heads)
+    lists.starts[u] = at
+    lists.ends[u] = at + count
+    lists.sizes[u] = c
 
 
 @no_refcount
-def come_first(start, place, width, neighbours, payload):  # type: ignore[no-untyped-def]
+def come_first(start, place, lists):  # type: ignore[no-untyped-def]
     """Let an entry change places with the first of its list, if its number is smaller. Vertices of
     high degree tend to come early and have small numbers: a search bottom-up finds them first.
     """
+    neighbours, payload, width = lists.neighbours, lists.payload, lists.width
     here = start + place
     if neighbours[here] >= neighbours[start]:
         return

@@ -64,10 +64,12 @@ def _put(entry, slot, distance, at, size, slots, marks):  # type: ignore[no-unty
 
 
 @always_inline
-def look(v, c, at, start, neighbours, slots, marks):  # type: ignore[no-untyped-def]
-    """Search an index: the place of a neighbour or NOWHERE, where the search ended, its distance
-    there, and the first tombstone on the way that the neighbour could take (or the size).
+def look(v, u, lists):  # type: ignore[no-untyped-def]
+    """Search the index of a list: the place of a neighbour or NOWHERE, where the search ended, its
+    distance there, and the first tombstone on the way that the neighbour could take (or the size).
     """
+    slots, marks = lists.slots, lists.marks
+    c, at, start = lists.indexes[u], lists.index_at[u], lists.starts[u]
     one, size = np.uint64(1), INDEX_SIZES[c]
     tag, bits = _tag(v, c), _tag_bits(c)
     place, slot, distance, spare = NOWHERE, home(v, size), one, size
@@ -82,7 +84,7 @@ def look(v, c, at, start, neighbours, slots, marks):  # type: ignore[no-untyped-
                     spare = slot
             elif slots[at + slot] & bits == tag:
                 found = np.uint64(slots[at + slot] & ~bits)
-                if neighbours[start + found] == v:
+                if lists.neighbours[start + found] == v:
                     place = found
                     break
         slot = np.uint64(0) if slot + one == size else slot + one
@@ -91,53 +93,51 @@ def look(v, c, at, start, neighbours, slots, marks):  # type: ignore[no-untyped-
 
 
 @no_refcount
-def build_index(  # type: ignore[no-untyped-def]
-    part, u, c, starts, ends, index_at, indexes, dead, neighbours, slots, marks, slot_heads,
-    extents, tops,
-):  # fmt: skip
+def build_index(part, u, c, lists):  # type: ignore[no-untyped-def]
     """Make the index of a list anew, of class c or, if entries come too far from home, larger."""
-    if indexes[u] != 0:
-        free(part, indexes[u], index_at[u], slots, slot_heads)
-    start = starts[u]
-    dead[u] = 0
+    slots, marks, heads = lists.slots, lists.marks, lists.slot_heads
+    if lists.indexes[u] != 0:
+        free(part, lists.indexes[u], lists.index_at[u], slots, heads)
+    start, end = lists.starts[u], lists.ends[u]
+    lists.dead[u] = 0
     fits = False
     c = (c | 1) - 2
     while not fits:
         c += 2
         size = INDEX_SIZES[c]
-        at = take(part, c, INDEX_SIZES, slots, slot_heads, extents, tops, 1)
+        at = take(part, c, INDEX_SIZES, slots, heads, lists, 1)
         for k in range(at, at + size):
             marks[k] = 0
         fits = True
-        for place in range(ends[u] - start):
-            v = neighbours[start + place]
+        for place in range(end - start):
+            v = lists.neighbours[start + place]
             entry = np.uint32(place) | _tag(v, c)
             if _put(entry, home(v, size), np.uint64(1), at, size, slots, marks) < 0:
-                free(part, c, at, slots, slot_heads)
+                free(part, c, at, slots, heads)
                 fits = False
                 break
-        index_at[u] = at
-    indexes[u] = c
+        lists.index_at[u] = at
+    lists.indexes[u] = c
 
 
 @no_refcount
-def take_out(  # type: ignore[no-untyped-def]
-    u, place, width, starts, ends, index_at, indexes, neighbours, payload, slots, marks
-):  # fmt: skip
+def take_out(u, place, lists):  # type: ignore[no-untyped-def]
     """Fill the place of an entry that goes with the last entry of its list."""
-    start = starts[u]
-    last = ends[u] - start - np.uint64(1)
-    ends[u] = start + last
+    neighbours, payload, width = lists.neighbours, lists.payload, lists.width
+    slots, marks = lists.slots, lists.marks
+    start = lists.starts[u]
+    last = lists.ends[u] - start - np.uint64(1)
+    lists.ends[u] = start + last
     if place == last:
         return
     w = neighbours[start + last]
     neighbours[start + place] = w
     for k in range(width):
         payload[(start + place) * width + k] = payload[(start + last) * width + k]
-    c = indexes[u]
+    c = lists.indexes[u]
     if c == 0:
         return
-    at, size = index_at[u], INDEX_SIZES[c]
+    at, size = lists.index_at[u], INDEX_SIZES[c]
     slot, distance, one = home(w, size), np.uint64(1), np.uint64(1)
     entry = np.uint32(last) | _tag(w, c)
     while np.uint64(marks[at + slot] & _DISTANCE) >= distance:
@@ -149,14 +149,13 @@ def take_out(  # type: ignore[no-untyped-def]
 
 
 @no_refcount
-def add_to_index(  # type: ignore[no-untyped-def]
-    part, u, v, place, slot, distance, spare, starts, ends, index_at, indexes, dead, neighbours,
-    slots, marks, slot_heads, extents, tops,
-):  # fmt: skip
+def add_to_index(part, u, v, place, searched, lists):  # type: ignore[no-untyped-def]
     """Let the index know of a neighbour that has come to the end of its list, from where the search
-    for it ended.
+    for it ended: slot, distance, and a tombstone that it can take.
     """
-    c, at = indexes[u], index_at[u]
+    slot, distance, spare = searched
+    slots, marks = lists.slots, lists.marks
+    c, at = lists.indexes[u], lists.index_at[u]
     size = INDEX_SIZES[c]
     entry = np.uint32(place) | _tag(v, c)
     placed = -1
@@ -167,40 +166,30 @@ def add_to_index(  # type: ignore[no-untyped-def]
     elif (place + np.uint64(1)) * np.uint64(10) <= size * np.uint64(9):
         placed = _put(entry, slot, distance, at, size, slots, marks)
     if placed < 0:
-        build_index(
-            part, u, c + 1, starts, ends, index_at, indexes, dead, neighbours, slots, marks,
-            slot_heads, extents, tops,
-        )  # fmt: skip
+        build_index(part, u, c + 1, lists)
     elif placed == 1:
-        dead[u] -= np.uint32(1)
+        lists.dead[u] -= np.uint32(1)
 
 
 @no_refcount
-def settle(  # type: ignore[no-untyped-def]
-    part, u, threshold, width, starts, ends, sizes, index_at, indexes, dead, neighbours, payload,
-    slots, marks, heads, slot_heads, extents, tops,
-):  # fmt: skip
+def shrink(part, u, threshold, lists):  # type: ignore[no-untyped-def]
     """After deletions: a list much too small for its chunk moves to a smaller one, and one that is
     well below the threshold loses its index.
     """
-    count = ends[u] - starts[u]
+    sizes, indexes = lists.sizes, lists.indexes
+    count = lists.ends[u] - lists.starts[u]
     if count == np.uint64(0):
-        free(part, sizes[u], starts[u], neighbours, heads)
+        free(part, sizes[u], lists.starts[u], lists.neighbours, lists.heads)
         sizes[u] = 0
-        starts[u] = ends[u] = np.uint64(0)
+        lists.starts[u] = lists.ends[u] = np.uint64(0)
     elif sizes[u] > 2 and count * np.uint64(4) < SIZES[sizes[u]]:
-        move_list(
-            part, u, count * np.uint64(2), width, starts, ends, sizes, neighbours, payload, heads,
-            extents, tops,
-        )  # fmt: skip
+        move_list(part, u, count * np.uint64(2), lists)
     if indexes[u] == 0:
         return
     size = INDEX_SIZES[indexes[u]]
+    dead = np.uint64(lists.dead[u])
     if count * np.uint64(2) < np.uint64(threshold):
-        free(part, indexes[u], index_at[u], slots, slot_heads)
+        free(part, indexes[u], lists.index_at[u], lists.slots, lists.slot_heads)
         indexes[u] = 0
-    elif np.uint64(dead[u]) * np.uint64(4) > size or INDEX_SIZES[sizes[u]] * np.uint64(4) < size:
-        build_index(
-            part, u, sizes[u], starts, ends, index_at, indexes, dead, neighbours, slots, marks,
-            slot_heads, extents, tops,
-        )  # fmt: skip
+    elif dead * np.uint64(4) > size or INDEX_SIZES[sizes[u]] * np.uint64(4) < size:
+        build_index(part, u, sizes[u], lists)

@@ -3,7 +3,7 @@
 Everything here belongs to one *part* of the vertices, and one thread works on a part at a time:
 nothing is shared but the tops of the two pools, which are moved atomically.
 
-Rows come sorted by source. If a list has an index, rows are settled one by one through it. If not,
+Rows come sorted by source. If a list has an index, rows take effect one by one through it. If not,
 and it is not too long for the rows that ask for it, it is searched from its beginning, several
 entries at a time, for each row; or, if there are many rows, gone through once for all of them. If
 it is too long for that, it gets an index. Lists that may have parallel edges have none.
@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.dynamic.batch_kernels import BY_SOURCE, longest_run, sort_rows
 from penstock.dynamic.list_heap import come_first, move_list
-from penstock.dynamic.list_index import add_to_index, build_index, home, look, settle, take_out
-from penstock.dynamic.list_runs import apply_run
+from penstock.dynamic.list_index import add_to_index, build_index, home, look, shrink, take_out
+from penstock.dynamic.list_memory import RunTable
+from penstock.dynamic.list_runs import FACTS, apply_run
 from penstock.dynamic.list_sizes import INDEX_SIZES, NOWHERE, SIZES
-from penstock.jit import always_inline, no_refcount, prefetch
+from penstock.jit import always_inline, kernel, no_refcount, prefetch
+from penstock.types import NO_VERTEX
 
 #: Rows that the work is ahead of itself by, in fetching what it will look at.
 AHEAD = 12
@@ -26,25 +29,19 @@ RUN_ROWS = 16
 
 _TOMB = np.uint8(0x80)
 
-# The arrays of the kernels, in this order:
-#   by vertex: starts, ends (places in the pool), sizes (class of the chunk), index_at, indexes
-#   (class of the index, 0: none), dead (tombstones in it)
-#   pools: neighbours, payload (``width`` bytes for each entry), slots, marks
-#   heap: free heads [part, class], those of the slots, extents [part, 4], the tops of both pools
-
 
 @always_inline
-def _fetch(pair, starts, ends, index_at, indexes, neighbours, slots, marks):  # type: ignore[no-untyped-def]
+def _fetch(pair, lists):  # type: ignore[no-untyped-def]
     """Begin to bring what a search for an edge will look at first, and the end of its list."""
     u = pair >> np.uint64(32)
-    c = indexes[u]
-    prefetch(neighbours, ends[u])
+    c = lists.indexes[u]
+    prefetch(lists.neighbours, lists.ends[u])
     if c == 0:
-        prefetch(neighbours, starts[u])
+        prefetch(lists.neighbours, lists.starts[u])
     else:
-        slot = index_at[u] + home(np.uint32(pair), INDEX_SIZES[c])
-        prefetch(marks, slot)
-        prefetch(slots, slot)
+        slot = lists.index_at[u] + home(np.uint32(pair), INDEX_SIZES[c])
+        prefetch(lists.marks, slot)
+        prefetch(lists.slots, slot)
 
 
 @always_inline
@@ -64,69 +61,56 @@ def _scan(v, start, count, neighbours):  # type: ignore[no-untyped-def]
 
 
 @no_refcount
-def _apply_row(  # type: ignore[no-untyped-def]
-    part, u, v, row, adding, looking, values, width, out, places, tally, starts, ends, sizes,
-    index_at, indexes, dead, neighbours, payload, slots, marks, heads, slot_heads, extents, tops,
-):  # fmt: skip
-    """Settle one row. Returns whether an edge went."""
-    one = np.uint64(1)
-    start, count = starts[u], ends[u] - starts[u]
-    c, at = indexes[u], index_at[u]
+def _apply_row(part, u, v, row, batch, looking, tally, lists):  # type: ignore[no-untyped-def]
+    """Let one row take effect. Returns whether an edge went."""
+    neighbours, payload, width = lists.neighbours, lists.payload, lists.width
+    values, one = batch.values, np.uint64(1)
+    adding = len(batch.adds) == 0 or batch.adds[row] != 0
+    start, count = lists.starts[u], lists.ends[u] - lists.starts[u]
+    indexed = lists.indexes[u] != 0
     slot = distance = spare = np.uint64(0)
-    if c != 0:
-        place, slot, distance, spare = look(v, c, at, start, neighbours, slots, marks)
+    if indexed:
+        place, slot, distance, spare = look(v, u, lists)
     else:
         place = _scan(v, start, count, neighbours)
     there = place != NOWHERE
     if looking:
-        places[row] = np.int64(start + place) if there else -1
+        batch.places[row] = np.int64(start + place) if there else -1
         return False
-    out[row] = 1 if there != adding else 0
+    batch.out[row] = 1 if there != adding else 0
     if there and adding:
         for k in range(width):
             payload[(start + place) * width + k] = values[row * width + k]
     elif there:
-        if c != 0:
-            marks[at + slot] |= _TOMB
-            dead[u] += np.uint32(1)
-        take_out(
-            u, place, width, starts, ends, index_at, indexes, neighbours, payload, slots, marks
-        )
+        if indexed:
+            lists.marks[lists.index_at[u] + slot] |= _TOMB
+            lists.dead[u] += np.uint32(1)
+        take_out(u, place, lists)
         tally[1] += 1
         return True
     elif adding:
-        if count == SIZES[sizes[u]]:
-            move_list(
-                part, u, count + one, width, starts, ends, sizes, neighbours, payload, heads,
-                extents, tops,
-            )  # fmt: skip
-        to = starts[u] + count
+        if count == SIZES[lists.sizes[u]]:
+            move_list(part, u, count + one, lists)
+        to = lists.starts[u] + count
         neighbours[to] = v
         for k in range(width):
             payload[to * width + k] = values[row * width + k]
-        ends[u] = to + one
+        lists.ends[u] = to + one
         tally[0] += 1
-        if c == 0:
-            come_first(starts[u], count, width, neighbours, payload)
+        if indexed:
+            add_to_index(part, u, v, count, (slot, distance, spare), lists)
         else:
-            add_to_index(
-                part, u, v, count, slot, distance, spare, starts, ends, index_at, indexes, dead,
-                neighbours, slots, marks, slot_heads, extents, tops,
-            )  # fmt: skip
+            come_first(lists.starts[u], count, lists)
     return False
 
 
 @no_refcount
-def apply_rows(  # type: ignore[no-untyped-def]
-    part, begin, end, pairs, rows, adds, values, threshold, width, multi, looking, out, places,
-    tally, keys, facts, starts, ends, sizes, index_at, indexes, dead, neighbours, payload, slots,
-    marks, heads, slot_heads, extents, tops,
-):  # fmt: skip
-    """Add and delete the edges of rows that are sorted by source, all of this part. A pair is
-    ``source << 32 | target``; ``rows`` leads to ``adds``, ``values`` (new properties), ``out`` and
-    ``places``, in the order they came in. ``tally``: edges added, edges that went. ``looking``:
-    only find, into ``places``. ``keys`` (all unused) and ``facts`` are room for the small table.
+def _apply_rows(part, begin, end, given, batch, rules, tally, table, lists):  # type: ignore[no-untyped-def]
+    """Add and delete the edges of rows that are ``given`` sorted by source, all of this part.
+    ``tally``: edges added, edges that went. The arguments from ``given`` on, except ``tally``, are
+    those of :mod:`penstock.dynamic.list_memory`.
     """
+    pairs, starts, ends, indexes = given.pairs, lists.starts, lists.ends, lists.indexes
     one, high, stop = np.uint64(1), np.uint64(32), np.uint64(end)
     i = fetched = np.uint64(begin)
     while i < stop:
@@ -135,31 +119,36 @@ def apply_rows(  # type: ignore[no-untyped-def]
         while j < stop and pairs[j] >> high == u:
             j += one
         while fetched < min(j + np.uint64(AHEAD), stop):
-            _fetch(pairs[fetched], starts, ends, index_at, indexes, neighbours, slots, marks)
+            _fetch(pairs[fetched], lists)
             fetched += one
-        few = ends[u] - starts[u] <= np.uint64(threshold) * (j - i)
-        if indexes[u] == 0 and not multi and not few:
-            build_index(
-                part, u, sizes[u], starts, ends, index_at, indexes, dead, neighbours, slots,
-                marks, slot_heads, extents, tops,
-            )  # fmt: skip
+        few = ends[u] - starts[u] <= np.uint64(rules.threshold) * (j - i)
+        if indexes[u] == 0 and not rules.multigraph and not few:
+            build_index(part, u, lists.sizes[u], lists)
         went = False
-        if multi or (indexes[u] == 0 and j - i >= np.uint64(RUN_ROWS)):
-            went = apply_run(
-                part, i, j, u, pairs, rows, adds, looking, multi, values, width, out, places,
-                tally, keys, facts, starts, ends, sizes, neighbours, payload, heads, extents, tops,
-            )  # fmt: skip
+        if rules.multigraph or (indexes[u] == 0 and j - i >= np.uint64(RUN_ROWS)):
+            went = apply_run(part, i, j, given, batch, rules, tally, table, lists)
             i = j
         while i < j:
-            row = np.uint64(rows[i])
-            went |= _apply_row(
-                part, u, np.uint32(pairs[i]), row, len(adds) == 0 or adds[row] != 0, looking,
-                values, width, out, places, tally, starts, ends, sizes, index_at, indexes, dead,
-                neighbours, payload, slots, marks, heads, slot_heads, extents, tops,
-            )  # fmt: skip
+            v, row = np.uint32(pairs[i]), np.uint64(given.rows[i])
+            went |= _apply_row(part, u, v, row, batch, rules.looking, tally, lists)
             i += one
         if went:
-            settle(
-                part, u, threshold, width, starts, ends, sizes, index_at, indexes, dead,
-                neighbours, payload, slots, marks, heads, slot_heads, extents, tops,
-            )  # fmt: skip
+            shrink(part, u, rules.threshold, lists)
+
+
+@kernel
+def apply_part(part, cuts, most, given, room, batch, rules, tallies, lists):  # type: ignore[no-untyped-def]
+    """Sort the rows of a part, which are between its ``cuts``, and let them take effect. ``room``
+    is for sorting; ``most``: the largest vertex.
+    """
+    begin, end = cuts[part], cuts[part + 1]
+    mine = given
+    if sort_rows(begin, end, most, BY_SOURCE, given, room):
+        mine = room
+    # Four slots for each row of the longest run, in a power of two.
+    slots, wanted = 16, 4 * longest_run(begin, end, mine.pairs)
+    while slots < wanted:
+        slots *= 2
+    keys = np.full(slots, np.uint32(NO_VERTEX), np.uint32)
+    table = RunTable(keys, np.empty((slots, FACTS), np.uint32))
+    _apply_rows(part, begin, end, mine, batch, rules, tallies[part], table, lists)

@@ -27,8 +27,11 @@ def lengths(starts, ends, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def copy_lists(vertices, starts, offsets, neighbours, payload, width, found, found_payload):  # type: ignore[no-untyped-def]
+def copy_lists(vertices, offsets, lists, found, found_payload):  # type: ignore[no-untyped-def]
     """Copy lists to where :func:`measure` says."""
+    starts, neighbours, payload, width = (
+        lists.starts, lists.neighbours, lists.payload, lists.width
+    )  # fmt: skip
     last = len(vertices) - 1
     for i in range(len(vertices)):
         prefetch(neighbours, np.int64(starts[np.uint64(vertices[min(i + 8, last)])]))
@@ -41,16 +44,16 @@ def copy_lists(vertices, starts, offsets, neighbours, payload, width, found, fou
 
 
 @kernel
-def load_sorted(  # type: ignore[no-untyped-def]
-    begin, end, pairs, rows, values, width, multi, out, starts, ends, sizes, neighbours, payload,
-    tops,
-):  # fmt: skip
-    """Make the lists of rows that are sorted by source and target, all of one part, where no list
-    is yet. Of equal rows the first counts as new (``out``) and the last has the properties; in a
+def load_sorted(begin, end, given, batch, multi, lists):  # type: ignore[no-untyped-def]
+    """Make the lists of rows that are ``given`` sorted by source and target, all of one part, where
+    no list is yet. Of equal rows the first counts as new and the last has the properties; in a
     multigraph each is an edge. One pass counts what the pool must give at once, one copies. Returns
     how many edges there are.
     """
-    high, wide = np.uint64(32), np.uint64(width)
+    pairs, rows, values, out = given.pairs, given.rows, batch.values, batch.out
+    starts, ends, sizes = lists.starts, lists.ends, lists.sizes
+    neighbours, payload = lists.neighbours, lists.payload
+    high, wide = np.uint64(32), np.uint64(lists.width)
     base, edges = np.uint64(0), 0
     for copying in (False, True):
         total = np.uint64(0)
@@ -82,19 +85,21 @@ def load_sorted(  # type: ignore[no-untyped-def]
                 edges += np.int64(count)
             total += SIZES[c]
         if not copying:
-            base = np.uint64(atomic_add(tops, 0, total))
+            base = np.uint64(atomic_add(lists.tops, 0, total))
     return edges
 
 
 @kernel
-def relay_lists(part, n, width, starts, ends, sizes, old, old_payload, neighbours, payload, tops):  # type: ignore[no-untyped-def]
-    """Move the lists of one part to another pool, in the order of their vertices."""
-    block, wide = 1 << BLOCK_BITS, np.uint64(width)
+def relay_lists(part, n, old, old_payload, lists):  # type: ignore[no-untyped-def]
+    """Move the lists of one part from a pool that was left, in the order of their vertices."""
+    starts, ends, sizes = lists.starts, lists.ends, lists.sizes
+    neighbours, payload = lists.neighbours, lists.payload
+    block, wide = 1 << BLOCK_BITS, np.uint64(lists.width)
     total = np.uint64(0)
     for first in range(part * block, n, PARTS * block):
         for v in range(first, min(first + block, n)):
             total += SIZES[sizes[v]]
-    at = np.uint64(atomic_add(tops, 0, total))
+    at = np.uint64(atomic_add(lists.tops, 0, total))
     for first in range(part * block, n, PARTS * block):
         for v in range(first, min(first + block, n)):
             if sizes[v] == 0:
@@ -110,14 +115,15 @@ def relay_lists(part, n, width, starts, ends, sizes, old, old_payload, neighbour
 
 
 @kernel
-def relay_indexes(part, n, index_at, indexes, old_slots, old_marks, slots, marks, tops):  # type: ignore[no-untyped-def]
-    """Move the indexes of one part to another pool, in the order of their vertices."""
+def relay_indexes(part, n, old_slots, old_marks, lists):  # type: ignore[no-untyped-def]
+    """Move the indexes of one part from a pool that was left, in the order of their vertices."""
+    index_at, indexes, slots, marks = lists.index_at, lists.indexes, lists.slots, lists.marks
     block = 1 << BLOCK_BITS
     total = np.uint64(0)
     for first in range(part * block, n, PARTS * block):
         for v in range(first, min(first + block, n)):
             total += INDEX_SIZES[indexes[v]]
-    at = np.uint64(atomic_add(tops, 1, total))
+    at = np.uint64(atomic_add(lists.tops, 1, total))
     for first in range(part * block, n, PARTS * block):
         for v in range(first, min(first + block, n)):
             begin, size = index_at[v], INDEX_SIZES[indexes[v]]

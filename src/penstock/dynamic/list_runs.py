@@ -1,4 +1,4 @@
-"""Settling all rows of one source together, by one pass over its list.
+"""Letting all rows of one source take effect together, by one pass over its list.
 
 A small table has the targets that the rows name.
 """
@@ -28,10 +28,11 @@ def _seek(v, keys, shift, mask):  # type: ignore[no-untyped-def]
 
 
 @no_refcount
-def _name_targets(i, j, pairs, start, count, neighbours, keys, facts):  # type: ignore[no-untyped-def]
+def _name_targets(i, j, u, pairs, table, lists):  # type: ignore[no-untyped-def]
     """A small table of the targets of rows, with how often each is in the list now, and a place it
     has there. Returns how to look in it.
     """
+    keys, facts = table.keys, table.facts
     bits = np.uint64(4)
     while np.uint64(1) << bits < np.uint64(4) * (j - i):
         bits += np.uint64(1)
@@ -43,8 +44,9 @@ def _name_targets(i, j, pairs, start, count, neighbours, keys, facts):  # type: 
             keys[h] = v
             for f in range(FACTS):
                 facts[h, f] = 0
-    for k in range(count):
-        w = neighbours[start + k]
+    start = lists.starts[u]
+    for k in range(lists.ends[u] - start):
+        w = lists.neighbours[start + k]
         h = _seek(w, keys, shift, mask)
         if keys[h] == w:
             facts[h, BEFORE] += np.uint32(1)
@@ -54,42 +56,45 @@ def _name_targets(i, j, pairs, start, count, neighbours, keys, facts):  # type: 
 
 
 @no_refcount
-def _drop(u, width, starts, ends, neighbours, payload, keys, facts, shift, mask):  # type: ignore[no-untyped-def]
+def _drop(u, table, shift, mask, lists):  # type: ignore[no-untyped-def]
     """Take all entries out of a list whose targets were deleted."""
-    to = starts[u]
-    for k in range(starts[u], ends[u]):
+    neighbours, payload, width = lists.neighbours, lists.payload, lists.width
+    keys, facts, start = table.keys, table.facts, lists.starts[u]
+    to = start
+    for k in range(start, lists.ends[u]):
         w = neighbours[k]
         h = _seek(w, keys, shift, mask)
         if keys[h] == w:
             if facts[h, DELETED] != 0:
                 continue
-            facts[h, PLACE] = np.uint32(to - starts[u])
+            facts[h, PLACE] = np.uint32(to - start)
         neighbours[to] = w
         for b in range(width):
             payload[to * width + b] = payload[k * width + b]
         to += np.uint64(1)
-    ends[u] = to
+    lists.ends[u] = to
 
 
 @no_refcount
-def apply_run(  # type: ignore[no-untyped-def]
-    part, i, j, u, pairs, rows, adds, looking, multi, values, width, out, places, tally, keys,
-    facts, starts, ends, sizes, neighbours, payload, heads, extents, tops,
-):  # fmt: skip
-    """Settle all rows of a list that has no index, in one pass over it. Returns whether edges went.
+def apply_run(part, i, j, given, batch, rules, tally, table, lists):  # type: ignore[no-untyped-def]
+    """Let rows ``i`` to ``j``, all of one list that has no index, take effect in one pass over it.
+    Returns whether edges went.
 
     Rows are gone through in their order as if each took effect; what is left in the end is done.
     """
-    one = np.uint64(1)
-    start, count = starts[u], ends[u] - starts[u]
-    shift, mask = _name_targets(i, j, pairs, start, count, neighbours, keys, facts)
+    one, multi = np.uint64(1), rules.multigraph
+    pairs, adds, out = given.pairs, batch.adds, batch.out
+    starts, ends, neighbours, width = lists.starts, lists.ends, lists.neighbours, lists.width
+    keys, facts = table.keys, table.facts
+    u = pairs[i] >> np.uint64(32)
+    shift, mask = _name_targets(i, j, u, pairs, table, lists)
     more, went = np.uint64(0), False
     for k in range(i, j):
-        row, turn = np.uint64(rows[k]), np.uint32(k - i + one)
+        row, turn = np.uint64(given.rows[k]), np.uint32(k - i + one)
         h = _seek(np.uint32(pairs[k]), keys, shift, mask)
         there = facts[h, NOW] != 0
-        if looking:
-            places[row] = np.int64(start + np.uint64(facts[h, PLACE])) if there else -1
+        if rules.looking:
+            batch.places[row] = np.int64(starts[u] + np.uint64(facts[h, PLACE])) if there else -1
         elif len(adds) == 0 or adds[row] != 0:
             out[row] = 1 if multi or not there else 0
             facts[h, ADDED] = turn
@@ -104,16 +109,13 @@ def apply_run(  # type: ignore[no-untyped-def]
             facts[h, NOW] = 0
             facts[h, DELETED] = turn
     if went:
-        _drop(u, width, starts, ends, neighbours, payload, keys, facts, shift, mask)
-    if ends[u] - starts[u] + more > SIZES[sizes[u]]:
-        move_list(
-            part, u, ends[u] - starts[u] + more, width, starts, ends, sizes, neighbours, payload,
-            heads, extents, tops,
-        )  # fmt: skip
-    if not looking:
+        _drop(u, table, shift, mask, lists)
+    if ends[u] - starts[u] + more > SIZES[lists.sizes[u]]:
+        move_list(part, u, ends[u] - starts[u] + more, lists)
+    if not rules.looking:
         least = np.uint64(0)
         for k in range(i, j):
-            v, row, turn = np.uint32(pairs[k]), np.uint64(rows[k]), np.uint32(k - i + one)
+            v, row, turn = np.uint32(pairs[k]), np.uint64(given.rows[k]), np.uint32(k - i + one)
             h = _seek(v, keys, shift, mask)
             # Of equal edges the last row counts, unless they are edges of their own.
             last = facts[h, ADDED] == turn or (multi and (len(adds) == 0 or adds[row] != 0))
@@ -128,9 +130,9 @@ def apply_run(  # type: ignore[no-untyped-def]
             else:
                 to = starts[u] + np.uint64(facts[h, PLACE])
             for b in range(width):
-                payload[to * width + b] = values[row * width + b]
+                lists.payload[to * width + b] = batch.values[row * width + b]
         if ends[u] > starts[u]:
-            come_first(starts[u], least, width, neighbours, payload)
+            come_first(starts[u], least, lists)
     for h in range(mask + one):
         keys[h] = NO_VERTEX
     return went

@@ -22,17 +22,18 @@ from numpy.typing import DTypeLike
 
 from penstock.config import thread_count
 from penstock.dynamic import batch_kernels
-from penstock.dynamic import list_kernels as kernels
 from penstock.dynamic import list_reading as reading
+from penstock.dynamic.batch_kernels import BY_SOURCE, BY_TARGET, sort_rows
 from penstock.dynamic.changes import Gathered
-from penstock.dynamic.list_runs import FACTS
+from penstock.dynamic.list_kernels import apply_part
+from penstock.dynamic.list_memory import Batch, ListMemory, Rules, SortedRows
 from penstock.dynamic.list_sizes import CLASSES, EXTENT, MOST_DISTANCE, PARTS
 from penstock.dynamic.region import Pool, Region
 from penstock.dynamic.robin_hood import ProbeDistances
 from penstock.errors import BudgetError
 from penstock.parallel import Workers
 from penstock.store.layout import Column
-from penstock.types import I64, NO_VERTEX, U8, U32, U64, Array
+from penstock.types import I64, U8, U32, U64, Array
 
 #: A list that is longer than this for each row that asks for it gets an index.
 THRESHOLD = 512
@@ -41,7 +42,7 @@ FIRST_PLACE = 4
 #: A pool is laid out anew when it takes so many times what its chunks take, and ROOM besides.
 MOST_WASTE = 1.35
 ROOM = 1 << 18
-#: What there is by vertex, in the order of the kernels.
+#: What there is by vertex, in the order of :class:`ListMemory`.
 BY_VERTEX: dict[str, DTypeLike] = {
     "starts": np.uint64, "ends": np.uint64, "sizes": np.uint8, "index_at": np.uint64,
     "indexes": np.uint8, "dead": np.uint32,
@@ -76,7 +77,7 @@ class DegreeAwareLists:
         self._pools = (self._new_pool(0), self._new_pool(1))
         self.num_vertices = 0
         #: Where the rows of a batch are put in order; kept, because taking it anew costs more.
-        self._room: tuple[Array, ...] = (np.empty(0, np.uint64),)
+        self._room = _row_room(0)
         self._forget()
 
     def _region(self, name: str, dtype: DTypeLike) -> Region:
@@ -163,12 +164,12 @@ class DegreeAwareLists:
         """End the threads."""
         self._workers.close()
 
-    def _arrays(self) -> tuple[Array, ...]:
-        """What kernels work on, in their order."""
-        return (
-            *self._vertex.values(), *self._pools[0].arrays, *self._pools[1].arrays, self._heads,
-            self._slot_heads, self._extents, self._tops,
-        )  # fmt: skip
+    @property
+    def _memory(self) -> ListMemory:
+        """What kernels work on."""
+        by_vertex, lists, indexes = self._vertex.values(), *(pool.arrays for pool in self._pools)
+        heap = (self._heads, self._slot_heads, self._extents, self._tops)
+        return ListMemory._make((*by_vertex, *lists, *indexes, *heap, self._width))
 
     def apply(
         self, src: U32, dst: U32, adds: U8 | None = None, columns: Sequence[Array] = ()
@@ -180,7 +181,8 @@ class DegreeAwareLists:
         """
         out: U8 = np.empty(len(src), np.uint8)
         ops: U8 = np.empty(0, np.uint8) if adds is None else adds
-        self._run(src, dst, ops, self._records(columns, len(src)), out, np.empty(0, np.int64))
+        values = self._records(columns, len(src))
+        self._run(src, dst, Batch(ops, values, out, np.empty(0, np.int64)))
         return out
 
     def _records(self, columns: Sequence[Array], rows: int) -> U8:
@@ -195,7 +197,7 @@ class DegreeAwareLists:
         """The place of each edge in ``neighbours``, -1 if it is not there."""
         places: I64 = np.empty(len(src), np.int64)
         nothing: U8 = np.empty(0, np.uint8)
-        self._run(src, dst, nothing, nothing, nothing, places)
+        self._run(src, dst, Batch(nothing, nothing, nothing, places))
         return places
 
     def missing_bytes(self, rows: int) -> int:
@@ -225,36 +227,23 @@ class DegreeAwareLists:
             if k == 1 or not only_slots:
                 self._pools[k].reserve(places, int(self._tops[k]))
 
-    def _run(self, src: U32, dst: U32, adds: U8, values: U8, out: U8, places: I64) -> None:
+    def _run(self, src: U32, dst: U32, batch: Batch) -> None:
         """Go over the rows part by part, on all cores."""
         rows = len(src)
-        looking = len(places) > 0
+        looking = len(batch.places) > 0
         if not rows:
             return
         # Whoever only asks may make an index, but must find the lists where they were.
         self._reserve(rows, only_slots=looking)
         cuts = self._in_order(src, dst)
-        pairs, order, pairs2, order2 = (room[:rows] for room in self._room)
-        arrays = self._arrays()
+        here, there = (room.first(rows) for room in self._room)
+        rules = Rules(self.threshold, self.multigraph, looking)
+        memory = self._memory
         tallies = np.zeros((PARTS, 2), np.int64)
         most = self.num_vertices - 1
 
         def work(_: int, part: int) -> None:
-            begin, end = int(cuts[part]), int(cuts[part + 1])
-            side = batch_kernels.sort_rows(
-                begin, end, most, *batch_kernels.BY_SOURCE, pairs, order, pairs2, order2
-            )
-            mine = (pairs2, order2) if side else (pairs, order)
-            # Four slots for each row of the longest run, in a power of two.
-            room = 1 << max(
-                4, (4 * int(batch_kernels.longest_run(begin, end, mine[0])) - 1).bit_length()
-            )
-            keys = np.full(room, NO_VERTEX, np.uint32)
-            facts = np.empty((room, FACTS), np.uint32)
-            kernels.apply_rows(
-                part, begin, end, *mine, adds, values, self.threshold, self._width,
-                self.multigraph, looking, out, places, tallies[part], keys, facts, *arrays,
-            )  # fmt: skip
+            apply_part(part, cuts, most, here, there, batch, rules, tallies, memory)
 
         self._workers.run(work, [p for p in range(PARTS) if cuts[p] < cuts[p + 1]])
         added, removed = tallies.sum(axis=0).tolist()
@@ -280,33 +269,24 @@ class DegreeAwareLists:
 
     def _relay(self, pool: int, live: int) -> None:
         """Move the chunks in use, so many places, to a new pool."""
-        n, vertex = self.num_vertices, self._vertex
-        given, new = self._pools[pool].arrays, self._new_pool(pool)
+        n, old, new = self.num_vertices, self._pools[pool].arrays, self._new_pool(pool)
         new.reserve(live + FIRST_PLACE, 0)
         self._tops[pool] = FIRST_PLACE
         self._extents[:, 2 * pool : 2 * pool + 2] = 0
-        taken = (*new.arrays, self._tops)
         if pool == 0:
             self._heads[:] = 0
-            self._pools = (new, self._pools[1])
-            arrays = [vertex["starts"], vertex["ends"], vertex["sizes"], *given]
-            self._workers.run(
-                lambda _, part: reading.relay_lists(part, n, self._width, *arrays, *taken),
-                range(PARTS),
-            )
+            self._pools, relay = (new, self._pools[1]), reading.relay_lists
         else:
             self._slot_heads[:] = 0
-            self._pools = (self._pools[0], new)
-            arrays = [vertex["index_at"], vertex["indexes"], *given]
-            self._workers.run(
-                lambda _, part: reading.relay_indexes(part, n, *arrays, *taken), range(PARTS)
-            )
+            self._pools, relay = (self._pools[0], new), reading.relay_indexes
+        memory = self._memory
+        self._workers.run(lambda _, part: relay(part, n, *old, memory), range(PARTS))
 
     def _in_order(self, src: U32, dst: U32) -> I64:
         """Deal the rows to the parts, into the first half of the room; where each part begins."""
         rows = len(src)
-        if len(self._room[0]) < rows:
-            self._room = tuple(np.empty(rows, kind) for kind in 2 * (np.uint64, np.uint32))
+        if len(self._room[0].pairs) < rows:
+            self._room = _row_room(rows)
         ranges = [(a, min(a + RANGE_ROWS, rows)) for a in range(0, rows, RANGE_ROWS)]
         counts = np.zeros((len(ranges), PARTS), np.int64)
 
@@ -320,7 +300,7 @@ class DegreeAwareLists:
         cuts: I64 = np.append(at[0], rows)
 
         def deal(_: int, k: int) -> None:
-            batch_kernels.deal(*ranges[k], src, dst, at[k], *self._room[:2])
+            batch_kernels.deal(*ranges[k], src, dst, at[k], self._room[0])
 
         self._workers.run(deal, range(len(ranges)))
         return cuts
@@ -338,10 +318,7 @@ class DegreeAwareLists:
         total = int(offsets[-1])
         found: U32 = np.empty(total, np.uint32)
         payload: U8 = np.empty(total * self._width, np.uint8)
-        reading.copy_lists(
-            vertices, self.starts, offsets, self._pool, self._payload, self._width, found,
-            payload,
-        )  # fmt: skip
+        reading.copy_lists(vertices, offsets, self._memory, found, payload)
         records = payload.view(self._record) if self._width else None
         columns = () if records is None else tuple(records[name] for name in self.column_names)
         return Gathered(offsets, found, columns)
@@ -353,25 +330,23 @@ class DegreeAwareLists:
         assert self.num_edges == 0
         rows = len(src)
         self._reserve(rows)
-        values = self._records(columns, rows)
-        cuts = self._in_order(src, dst)
-        room = tuple(each[:rows] for each in self._room)
         out: U8 = np.empty(rows, np.uint8)
-        most = self.num_vertices - 1
-        names = ("starts", "ends", "sizes")
-        arrays = (*(self._vertex[name] for name in names), self._pool, self._payload)
+        nothing = (np.empty(0, np.uint8), np.empty(0, np.int64))
+        batch = Batch(nothing[0], self._records(columns, rows), out, nothing[1])
+        cuts = self._in_order(src, dst)
+        room = tuple(half.first(rows) for half in self._room)
+        most, memory = self.num_vertices - 1, self._memory
 
         def work(_: int, part: int) -> int:
             begin, end = int(cuts[part]), int(cuts[part + 1])
-            here, there = room[:2], room[2:]
-            for key in (batch_kernels.BY_TARGET, batch_kernels.BY_SOURCE):
-                if batch_kernels.sort_rows(begin, end, most, *key, *here, *there):
+            here, there = room
+            for key in (BY_TARGET, BY_SOURCE):
+                if sort_rows(begin, end, most, key, here, there):
                     here, there = there, here
-            given = (values, self._width, self.multigraph, out, *arrays, self._tops)
-            return int(reading.load_sorted(begin, end, *here, *given))
+            return int(reading.load_sorted(begin, end, here, batch, self.multigraph, memory))
 
         self.num_edges = sum(self._workers.run(work, range(PARTS)))
-        self._room = (np.empty(0, np.uint64),)
+        self._room = _row_room(0)
         return out
 
     def probe_distances(self) -> ProbeDistances:
@@ -383,3 +358,9 @@ class DegreeAwareLists:
         )  # fmt: skip
         found = ProbeDistances.of(histogram)
         return ProbeDistances(found.entries, found.average, found.most, float(worst))
+
+
+def _row_room(rows: int) -> tuple[SortedRows, SortedRows]:
+    """Room to put so many rows in order, by moving them from one half to the other."""
+    one, other = (SortedRows(np.empty(rows, np.uint64), np.empty(rows, np.uint32)) for _ in "ab")
+    return one, other

@@ -21,7 +21,7 @@ import numpy as np
 from penstock.arrays import fresh
 from penstock.dynamic import merge_kernels as kernels
 from penstock.dynamic.base import FEW_EDGES, BaseLists
-from penstock.dynamic.changes import Gathered
+from penstock.dynamic.changes import Gathered, PlainLists
 from penstock.dynamic.lists import DegreeAwareLists
 from penstock.errors import OptionError
 from penstock.radix import sort_pairs
@@ -55,7 +55,7 @@ class MergedSide:
         self.removed = removed
         self.multigraph = added.multigraph
         if base is not None:
-            parallel = base.graph.catalog.rules.get("duplicates") == "keep"
+            parallel = base.graph.multigraph
             if parallel and not self.multigraph:
                 raise OptionError(
                     f"{base.graph!r} was built with duplicates='keep' and may have parallel edges; "
@@ -305,18 +305,17 @@ def merged(
     lists = len(base.offsets) - 1
     sizes: I64 = np.zeros(lists, np.int64)
     cuts = _cut(base.offsets)
+    given = (base.plain, gone.plain, added.plain)
 
     def measure(lo: int, hi: int) -> None:
-        kernels.count_merged(
-            lo, hi, base.offsets, base.neighbours, gone.offsets, gone.neighbours, added.offsets,
-            sizes,
-        )  # fmt: skip
+        kernels.count_merged(lo, hi, *given, sizes)
 
     run(measure, cuts)
     offsets: I64 = np.zeros(lists + 1, np.int64)
     np.cumsum(sizes, out=offsets[1:])
     total = int(offsets[-1])
     neighbours: U32 = fresh(total, np.uint32)
+    target = PlainLists(offsets, neighbours)
     origin: U64 = fresh(total if base.columns else 0, np.uint64)
     pairs = [
         (_bits(first), _bits(np.ascontiguousarray(second)), fresh(total, first.dtype))
@@ -324,10 +323,7 @@ def merged(
     ]
 
     def put(lo: int, hi: int) -> None:
-        kernels.merge_lists(
-            lo, hi, in_order, base.offsets, base.neighbours, gone.offsets, gone.neighbours,
-            added.offsets, added.neighbours, offsets, neighbours, origin,
-        )  # fmt: skip
+        kernels.merge_lists(lo, hi, in_order, *given, target, origin)
         for first, second, out in pairs:
             kernels.take_values(
                 int(offsets[lo]), int(offsets[hi]), origin, first, second, _bits(out)

@@ -17,7 +17,7 @@ import numpy as np
 
 from penstock.config import thread_count
 from penstock.dynamic import merge_kernels as kernels
-from penstock.dynamic.changes import Gathered
+from penstock.dynamic.changes import Gathered, StandingLists
 from penstock.dynamic.lists import DegreeAwareLists
 from penstock.dynamic.merge import MergedSide, merged
 from penstock.errors import OptionError
@@ -27,10 +27,10 @@ from penstock.radix import sort_pairs
 from penstock.store.banded import choose_bands
 from penstock.store.catalog import Catalog, DirectionStats, IdSpec
 from penstock.store.folder import GraphFolder, check_space
-from penstock.store.graph import Graph, open_graph
 from penstock.store.layout import Column, PageSpec, make_layout
 from penstock.store.memory import MemoryTarget
 from penstock.store.packer import Packer, default_page_bytes
+from penstock.store.paged import PagedGraph, open_graph
 from penstock.types import I64, U32, U64, Adjacency, Array, Direction, IdKind
 from penstock.version import __version__
 
@@ -70,7 +70,7 @@ class CompactOptions:
 def compact(
     target: str | os.PathLike[str], sides: Mapping[Direction, MergedSide], ids: VertexIds,
     options: CompactOptions, *, overwrite: bool = False, progress: Progress | None = None,
-) -> Graph:  # fmt: skip
+) -> PagedGraph:  # fmt: skip
     """Write a graph, as it is now, to a directory that appears when it is complete; returns it
     open. Nobody may change the sides meanwhile.
     """
@@ -214,7 +214,8 @@ class _Writer:
         shift = max(1, (self.spec.num_vertices - 1).bit_length())
         keys: U64 = np.empty(total, np.uint64)
         places: U64 = np.empty(total if lists.columns else 0, np.uint64)
-        kernels.list_keys(begin, end, shift, starts, ends, lists.neighbours, keys, places)
+        standing = StandingLists(starts, ends, lists.neighbours)
+        kernels.list_keys(begin, end, shift, standing, keys, places)
         keys, places = _sort(keys, places, shift + (end - begin).bit_length())
         return Gathered(
             offsets,

@@ -1,7 +1,8 @@
 """Kernels that put lists together: those of a base, less what was removed, and what was added.
 
-Lists come as offsets and neighbours. Removed ones are sorted; an empty array of offsets means that
-nothing is removed, or nothing added. A removed pair takes all its parallel edges away.
+Lists are :class:`~penstock.dynamic.changes.PlainLists`. Removed ones are sorted; an empty array of
+offsets means that nothing is removed, or nothing added. A removed pair takes all its parallel edges
+away.
 """
 
 from __future__ import annotations
@@ -43,8 +44,10 @@ def sort_lists(lo, hi, offsets, values):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_merged(lo, hi, base_at, base, removed_at, removed, added_at, sizes):  # type: ignore[no-untyped-def]
+def count_merged(lo, hi, old, gone, new, sizes):  # type: ignore[no-untyped-def]
     """How long each list is when it is put together."""
+    base_at, base, removed_at, removed = old.offsets, old.neighbours, gone.offsets, gone.neighbours
+    added_at = new.offsets
     for i in range(lo, hi):
         begin, end = _U(base_at[i]), _U(base_at[i + 1])
         size = end - begin
@@ -60,13 +63,13 @@ def count_merged(lo, hi, base_at, base, removed_at, removed, added_at, sizes):  
 
 
 @kernel
-def merge_lists(  # type: ignore[no-untyped-def]
-    lo, hi, in_order, base_at, base, removed_at, removed, added_at, added, out_at, out, origin
-):
+def merge_lists(lo, hi, in_order, old, gone, new, target, origin):  # type: ignore[no-untyped-def]
     """Put lists together: ``in_order``: merged, of lists that are ascending; else one after the
     other. ``origin``, unless empty, becomes the place of each neighbour in the base, or behind it
     among what was added.
     """
+    base_at, base, removed_at, removed = old.offsets, old.neighbours, gone.offsets, gone.neighbours
+    added_at, added, out_at, out = new.offsets, new.neighbours, target.offsets, target.neighbours
     tracing = len(origin) > 0
     for i in range(lo, hi):
         b, b_end = _U(base_at[i]), _U(base_at[i + 1])
@@ -180,10 +183,11 @@ def count_loops(first, degrees, neighbours):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def list_keys(begin, end, shift, starts, ends, neighbours, keys, places):  # type: ignore[no-untyped-def]
+def list_keys(begin, end, shift, lists, keys, places):  # type: ignore[no-untyped-def]
     """The entries of the lists of vertices ``begin`` to ``end`` as keys to sort by: the number of
     the list, shifted, and the neighbour. ``places``, unless empty, becomes the place of each.
     """
+    starts, ends, neighbours = lists.starts, lists.ends, lists.neighbours
     k = _U(0)
     for v in range(begin, end):
         high = _U(v - begin) << _U(shift)

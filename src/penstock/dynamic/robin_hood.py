@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from penstock.jit import helper, kernel, prefetch
-from penstock.types import NO_VERTEX, U32, U64, Array
+from penstock.types import NO_VERTEX, U8, U32, U64, Array
 
 #: Entries over slots, at most.
 MOST_LOAD = 0.9
@@ -33,6 +33,16 @@ AHEAD = 12
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _TOMB = np.uint8(0x80)
 _DISTANCE = np.uint8(0x7F)
+#: The types of marks, keys and values.
+_KINDS = (np.uint8, np.uint64, np.uint32)
+
+
+class Slots(NamedTuple):
+    """The slots of a table: management bytes, keys and values."""
+
+    marks: U8
+    keys: U64
+    values: U32
 
 
 @helper
@@ -43,8 +53,9 @@ def _mixed(key):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _find(begin, end, keys, marks, slots, values, out):  # type: ignore[no-untyped-def]
+def _find(begin, end, keys, table, out):  # type: ignore[no-untyped-def]
     """The value of each key, NO_VERTEX if it is not there; returns how many are not."""
+    marks, slots, values = table
     mask = np.uint64(len(marks) - 1)
     one, shift = np.uint64(1), np.uint64(20)
     missing = 0
@@ -73,26 +84,28 @@ def _find(begin, end, keys, marks, slots, values, out):  # type: ignore[no-untyp
 
 
 @kernel
-def _rehash(marks, slots, values, new_marks, new_slots, new_values, state):  # type: ignore[no-untyped-def]
+def _rehash(old, table, state):  # type: ignore[no-untyped-def]
     """Put all entries into another table; False if one of them is too far from home."""
-    mask = np.uint64(len(new_marks) - 1)
+    marks, slots, values = old
+    mask = np.uint64(len(table.marks) - 1)
     for at in range(np.uint64(len(marks))):
         mark = marks[at]
         if mark == 0 or mark >= _TOMB:
             continue
         home = (_mixed(slots[at]) >> np.uint64(20)) & mask
         key, value = slots[at], values[at]
-        if _carry(key, value, home, np.uint8(1), new_marks, new_slots, new_values, state) < 0:
+        if _carry(key, value, home, np.uint8(1), table, state) < 0:
             return False
     return True
 
 
 @kernel
-def _insert(keys, wanted, most, marks, slots, values, first, new_keys, out, state):  # type: ignore[no-untyped-def]
+def _insert(keys, wanted, most, table, first, new_keys, out, state):  # type: ignore[no-untyped-def]
     """Give each key that has no value (``out`` is NO_VERTEX) the next one from ``first`` on, equal
     keys the same; new keys are listed. ``state``: entries, tombstones. Stops, returning where, when
     the table must grow; an entry that had to leave is then in ``state[2:4]`` with ``state[4]`` = 1.
     """
+    marks, slots, values = table
     mask = np.uint64(len(marks) - 1)
     one = np.uint64(1)
     count = 0
@@ -119,7 +132,7 @@ def _insert(keys, wanted, most, marks, slots, values, first, new_keys, out, stat
         if found:
             continue
         value = np.uint32(first + count)
-        placed = _carry(key, value, at, distance, marks, slots, values, state)
+        placed = _carry(key, value, at, distance, table, state)
         out[i] = value
         new_keys[count] = key
         count += 1
@@ -133,11 +146,12 @@ def _insert(keys, wanted, most, marks, slots, values, first, new_keys, out, stat
 
 
 @helper
-def _carry(key, value, at, distance, marks, slots, values, state):  # type: ignore[no-untyped-def]
+def _carry(key, value, at, distance, table, state):  # type: ignore[no-untyped-def]
     """Put in an entry whose key is not there, from where a search for it ended. Returns 1 if a
     tombstone made room, 0 if an unused slot did, -1 if the table must grow first: then one entry,
     perhaps another, is kept aside in ``state``.
     """
+    marks, slots, values = table
     mask = np.uint64(len(marks) - 1)
     one = np.uint64(1)
     while True:
@@ -163,8 +177,9 @@ def _carry(key, value, at, distance, marks, slots, values, state):  # type: igno
 
 
 @kernel
-def _delete(keys, marks, slots, out):  # type: ignore[no-untyped-def]
+def _delete(keys, table, out):  # type: ignore[no-untyped-def]
     """Leave tombstones where keys were; returns how many were there."""
+    marks, slots, _ = table
     mask = np.uint64(len(marks) - 1)
     one = np.uint64(1)
     count = 0
@@ -223,9 +238,7 @@ class RobinHoodTable:
         self._entries = 0
 
     def _take(self, slots: int) -> None:
-        self._marks = self._zeros(slots, np.uint8)
-        self._keys = self._zeros(slots, np.uint64)
-        self._values = self._zeros(slots, np.uint32)
+        self._slots = Slots._make(self._zeros(slots, kind) for kind in _KINDS)
 
     def __len__(self) -> int:
         return self._entries
@@ -233,19 +246,19 @@ class RobinHoodTable:
     @property
     def capacity(self) -> int:
         """Slots there are."""
-        return len(self._marks)
+        return len(self._slots.marks)
 
     @property
     def nbytes(self) -> int:
         """Bytes of its arrays."""
-        return self._marks.nbytes + self._keys.nbytes + self._values.nbytes
+        return sum(each.nbytes for each in self._slots)
 
     def find(self, keys: U64, out: U32, begin: int = 0, end: int | None = None) -> int:
         """The values of some of the keys into ``out``, NO_VERTEX for those that are not there;
         returns how many are not.
         """
         stop = len(keys) if end is None else end
-        return int(_find(begin, stop, keys, self._marks, self._keys, self._values, out))
+        return int(_find(begin, stop, keys, self._slots, out))
 
     def insert(self, keys: U64, out: U32, first: int) -> U64:
         """Give the keys whose entry of ``out`` is NO_VERTEX their values there; those that are not
@@ -257,8 +270,7 @@ class RobinHoodTable:
         while at < len(keys):
             state = np.array([self._entries, self.tombstones, 0, 0, 0, 0], np.int64)
             most = int(MOST_LOAD * self.capacity)
-            table = (self._marks, self._keys, self._values)
-            at = int(_insert(keys, at, most, *table, first + count, room, out, state))
+            at = int(_insert(keys, at, most, self._slots, first + count, room, out, state))
             self._entries, self.tombstones = int(state[0]), int(state[1])
             added = int(state[5])
             new.append(room[:added].copy())
@@ -271,7 +283,7 @@ class RobinHoodTable:
     def delete(self, keys: U64) -> Array:
         """Take keys out; says of each whether it was there."""
         out: Array = np.empty(len(keys), np.uint8)
-        gone = int(_delete(keys, self._marks, self._keys, out))
+        gone = int(_delete(keys, self._slots, out))
         self._entries -= gone
         self.tombstones += gone
         if 4 * self.tombstones > self.capacity:
@@ -280,11 +292,10 @@ class RobinHoodTable:
 
     def _rebuild(self, slots: int, left: tuple[Array, Array] | None) -> None:
         """Hash everything anew, into so many slots or more."""
-        old = self._marks, self._keys, self._values
+        old = self._slots
         while True:
             self._take(slots)
-            fits = _rehash(*old, self._marks, self._keys, self._values, np.zeros(6, np.int64))
-            if fits:
+            if _rehash(old, self._slots, np.zeros(6, np.int64)):
                 break
             slots *= 2
         self.tombstones = 0
@@ -296,5 +307,5 @@ class RobinHoodTable:
     def probe_distances(self) -> ProbeDistances:
         """How far entries are from home."""
         histogram = np.zeros(MOST_DISTANCE + 1, np.int64)
-        _distances(self._marks, histogram)
+        _distances(self._slots.marks, histogram)
         return ProbeDistances.of(histogram)

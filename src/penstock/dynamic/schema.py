@@ -12,6 +12,7 @@ from penstock.dynamic.folder_catalog import LiveSchema
 from penstock.errors import OptionError
 from penstock.store.graph import Graph
 from penstock.store.layout import Column
+from penstock.store.paged import PagedGraph
 from penstock.types import COLUMN_DTYPES, IdKind
 
 
@@ -27,7 +28,7 @@ class GivenSchema:
     weight: str | None
     ids: IdKind | None
 
-    def of_new(self, base: Graph | None = None) -> LiveSchema:
+    def of_new(self, base: PagedGraph | None = None) -> LiveSchema:
         """For a new graph, which begins as a static one if there is a ``base``."""
         schema = LiveSchema() if base is None else _of_graph(base)
         said = {name: value for name, value in self._said().items() if value is not None}
@@ -99,24 +100,27 @@ def _columns(given: Mapping[str, Any] | None, option: str) -> tuple[Column, ...]
     return tuple(found)
 
 
-def _of_graph(graph: Graph) -> LiveSchema:
-    catalog = graph.catalog
-    directions = set(catalog.directions)
-    if any(graph.source(direction) is not None for direction in catalog.directions):
+def as_base(graph: Graph) -> PagedGraph:
+    """The graph, if changes can be kept beside it; raises if not."""
+    if not isinstance(graph, PagedGraph):
         raise OptionError(
             f"{graph!r}: is a view of a graph that changes; compact that to a store and begin there"
         )
-    if "out" not in directions:
+    if "out" not in graph.directions:
         raise OptionError(
             f"{graph!r}: has lists into vertices only; build it with both directions or with 'out'"
         )
+    return graph
+
+
+def _of_graph(graph: PagedGraph) -> LiveSchema:
     return LiveSchema(
-        directed=catalog.directed,
-        reverse=catalog.directed and "in" in directions,
-        multigraph=catalog.rules.get("duplicates") == "keep",
-        ids="string" if catalog.ids.kind == "string" else "int",
-        columns=catalog.columns,
-        weight=catalog.weight,
+        directed=graph.directed,
+        reverse=graph.directed and "in" in graph.directions,
+        multigraph=graph.multigraph,
+        ids=graph.id_kind,
+        columns=graph.columns,
+        weight=graph.weight,
     )
 
 

@@ -22,7 +22,8 @@ from penstock.dynamic.region import check_reservable
 from penstock.dynamic.view import Version
 from penstock.dynamic.view_lists import Side
 from penstock.parallel import Workers
-from penstock.store.graph import Graph
+from penstock.store.paged import PagedGraph
+from penstock.store.source import Description
 from penstock.types import NO_VERTEX, U8, U32, Array, Direction, IdKind
 
 #: A batch of at least so many rows that comes first is sorted, not looked up row by row.
@@ -46,7 +47,7 @@ class State:
         self,
         schema: LiveSchema,
         *,
-        base: Graph | None = None,
+        base: PagedGraph | None = None,
         threads: int | None = None,
         threshold: int = THRESHOLD,
     ) -> None:
@@ -60,7 +61,7 @@ class State:
         self.sides = self._make_sides(base)
         self.num_edges = 0 if base is None else base.num_edges
         if base is not None and base.num_vertices:
-            self.set_id_kind("string" if base.catalog.ids.kind == "string" else "int")
+            self.set_id_kind(base.id_kind)
             self.ids.load(base.ids_by_vid())
         self.columns = [ByVertex(column.dtype) for column in schema.vertex_columns]
         self._grow()
@@ -89,7 +90,7 @@ class State:
         """What ids are; None if no batch has said so."""
         return self.ids.kind if self._ids_known else None
 
-    def rebase(self, base: Graph) -> None:
+    def rebase(self, base: PagedGraph) -> None:
         """Stand on a base that has everything, vertex numbers included: let all changes go. If that
         fails, everything is as it was, which says the same.
         """
@@ -99,12 +100,12 @@ class State:
         self.base, self.sides = base, sides
         self._grow()
 
-    def _make_sides(self, base: Graph | None) -> dict[Direction, MergedSide]:
+    def _make_sides(self, base: PagedGraph | None) -> dict[Direction, MergedSide]:
         two = self.schema.directed and self.schema.reverse
         directions: tuple[Direction, ...] = ("out", "in") if two else ("out",)
         return {direction: self._side(direction, base) for direction in directions}
 
-    def _side(self, direction: Direction, graph: Graph | None) -> MergedSide:
+    def _side(self, direction: Direction, graph: PagedGraph | None) -> MergedSide:
         schema = self.schema
         base = None if graph is None else BaseLists(graph, direction, self.threads)
         added = DegreeAwareLists(
@@ -256,10 +257,11 @@ class State:
             for direction, side in self.sides.items()
         }
         schema = self.schema
-        return Version(
-            schema.directed, self.num_edges, self.ids, sides, schema.columns, schema.weight,
-            schema.multigraph, tag,
+        description = Description(
+            self.ids.num_vertices, self.num_edges, schema.directed, columns=schema.columns,
+            weight=schema.weight, multigraph=schema.multigraph, id_kind=self.ids.kind, tag=tag,
         )  # fmt: skip
+        return Version(description, self.ids, sides)
 
 
 class _BothWays(NamedTuple):

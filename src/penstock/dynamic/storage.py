@@ -26,7 +26,8 @@ from penstock.dynamic.state import Effect, State
 from penstock.errors import CorruptionError, InputNotFoundError, OptionError, PenstockError
 from penstock.progress import Progress
 from penstock.store.catalog import FileRecord
-from penstock.store.graph import Graph, open_graph
+from penstock.store.graph import Graph
+from penstock.store.paged import PagedGraph, open_graph
 from penstock.types import U32, Direction
 
 #: Changes may always take this part of the memory, however much ids and vertices take.
@@ -70,7 +71,7 @@ class Storage:
         path: Path | None,
         given: GivenSchema,
         *,
-        base: Graph | None,
+        base: PagedGraph | None,
         sync: SyncPolicy,
         memory: int | None,
         read_only: bool,
@@ -103,10 +104,10 @@ class Storage:
         else:
             self._create(path, given, base)
 
-    def _make_state(self, schema: LiveSchema, base: Graph | None) -> State:
+    def _make_state(self, schema: LiveSchema, base: PagedGraph | None) -> State:
         return State(schema, base=base, threads=self._threads, threshold=self._threshold)
 
-    def _create(self, path: Path, given: GivenSchema, base: Graph | None) -> None:
+    def _create(self, path: Path, given: GivenSchema, base: PagedGraph | None) -> None:
         schema = given.of_new(base)
         build = None
         if base is not None:
@@ -138,7 +139,7 @@ class Storage:
             record, base = folder.catalog.base, None
             if record is not None and folder.base_path is not None:
                 base = open_graph(folder.base_path)
-                if base.catalog.tag != record.tag:
+                if base.tag != record.tag:
                     raise CorruptionError(
                         f"{folder.base_path}: is not the store that {FILE_NAME} names; restore it"
                     )
@@ -238,7 +239,7 @@ class Storage:
     def _write(
         self, state: State, target: Path, *, overwrite: bool = False,
         progress: Progress | None = None,
-    ) -> Graph:  # fmt: skip
+    ) -> PagedGraph:  # fmt: skip
         schema = state.schema
         options = CompactOptions(
             schema.directed, schema.columns, schema.weight, threads=self._threads
@@ -247,7 +248,7 @@ class Storage:
             target, state.sides, state.ids, options, overwrite=overwrite, progress=progress
         )
 
-    def write_to(self, path: Path, *, overwrite: bool, progress: Progress | None) -> Graph:
+    def write_to(self, path: Path, *, overwrite: bool, progress: Progress | None) -> PagedGraph:
         """The graph as a static store elsewhere."""
         return self._write(self.state, path, overwrite=overwrite, progress=progress)
 
@@ -331,5 +332,5 @@ def _checked_threshold(given: int | None) -> int:
     return given
 
 
-def _record(base: Graph, path: Path) -> BaseRecord:
-    return BaseRecord(path.name, base.catalog.tag, base.num_vertices, base.num_edges)
+def _record(base: PagedGraph, path: Path) -> BaseRecord:
+    return BaseRecord(path.name, base.tag, base.num_vertices, base.num_edges)

@@ -15,18 +15,18 @@ from typing import Protocol
 import numpy as np
 
 from penstock.dynamic.base_kernels import is_ascending
-from penstock.dynamic.view_lists import ChangedLists, LiveLists, Side, freeze, make_source
+from penstock.dynamic.view_lists import ChangedLists, Side, freeze, freeze_lists, make_source
 from penstock.dynamic.view_pages import survey
 from penstock.errors import PenstockError
 from penstock.jit import kernel
 from penstock.parallel import ordered_map
 from penstock.radix import sort_pairs
-from penstock.store.catalog import Catalog, IdSpec
-from penstock.store.graph import Graph, MemoryPages
+from penstock.store.graph import Graph
 from penstock.store.kept import Kept
-from penstock.store.layout import Column
-from penstock.store.source import ListArrays
-from penstock.types import NO_VERTEX, U32, U64, Adjacency, Array, Direction, IdKind
+from penstock.store.list_graph import FixedIds, ListGraph, MemoryLists
+from penstock.store.paged import PagedGraph
+from penstock.store.source import Description, ListArrays
+from penstock.types import NO_VERTEX, U32, U64, Adjacency, Array, Direction
 
 #: Ids up to so many times their number are put in order without sorting.
 _DENSE = 4
@@ -34,10 +34,6 @@ _DENSE = 4
 
 class IdSource(Protocol):
     """The user's ids of a graph that changes."""
-
-    @property
-    def kind(self) -> IdKind:
-        """What they are."""
 
     @property
     def kept(self) -> Kept:
@@ -51,30 +47,21 @@ class IdSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What a graph that changes is at one moment."""
+    """What a graph that changes is at one moment. Lists are counted when it is looked at."""
 
-    directed: bool
-    #: An undirected edge counts once, though it is in two lists.
-    num_edges: int
+    description: Description
     ids: IdSource
     #: The stored directions; an undirected graph has "out" only.
     sides: Mapping[Direction, Side]
-    columns: tuple[Column, ...] = ()
-    weight: str | None = None
-    multigraph: bool = False
-    #: Tells versions apart, of all graphs: a checkpoint is continued on the same one only.
-    tag: int = 0
-
-    @property
-    def num_vertices(self) -> int:
-        """How many vertices there are."""
-        return len(next(iter(self.sides.values())).degrees)
 
 
-def snapshot(version: Version) -> LiveView:
-    """A view that later changes do not touch: what is in memory is copied, a base is shared."""
+def snapshot(version: Version) -> Graph:
+    """A graph that later changes do not touch: what is in memory is copied, a base is shared."""
+    ids = FixedIds(*version.ids.in_order(), version.ids.kept)
+    if all(side.base is None for side in version.sides.values()):
+        lists = {each: freeze_lists(side.added) for each, side in version.sides.items()}
+        return ListGraph(version.description, ids, lists)
     sides = {direction: freeze(side) for direction, side in version.sides.items()}
-    ids = _FrozenIds(version.ids.kind, *version.ids.in_order(), version.ids.kept)
     return LiveView(replace(version, ids=ids, sides=sides))
 
 
@@ -84,46 +71,16 @@ class LiveView(Graph):
     def __init__(self, version: Version) -> None:
         self._expired = False
         self._ids = version.ids
-        self._sides = version.sides
-        surveys = {
-            direction: survey(side.degrees, side.base, direction)
-            for direction, side in version.sides.items()
-        }
-        base = next(iter(version.sides.values())).base
-        page_bytes = 0 if base is None else base.catalog.page_bytes
-        catalog = Catalog(
-            tag=version.tag,
-            num_vertices=version.num_vertices,
-            num_edges=version.num_edges,
-            directed=version.directed,
-            columns=version.columns,
-            weight=version.weight,
-            vertex_order="given",
-            neighbour_order="none",
-            rules={"duplicates": "keep" if version.multigraph else "last", "self_loops": "keep"},
-            ids=IdSpec(version.ids.kind),
-            order_file=None,
-            layout="banded",
-            page_bytes=page_bytes,
-            bands=() if base is None else base.catalog.bands,
-            p=0,
-            q=0,
-            num_stripes=1 if base is None else base.catalog.num_stripes,
-            directions={direction: found.stats for direction, found in surveys.items()},
-        )
-        pages = {direction: MemoryPages([], page_bytes) for direction in surveys}
-        super().__init__(catalog, dict(pages), self._index_array, None)
+        self._degrees = {direction: side.degrees for direction, side in version.sides.items()}
+        self._tables: dict[Direction, Array] = {}
+        self._sources: dict[Direction, MemoryLists | ChangedLists] = {}
+        stats = {}
+        for direction, side in version.sides.items():
+            grouping, base_pages = survey(side.degrees, side.base, direction)
+            self._tables[direction], stats[direction] = grouping
+            self._sources[direction] = make_source(side, base_pages)
+        super().__init__(replace(version.description, lists=stats))
         self.kept_of_ids = version.ids.kept
-        self._page_tables = {direction: found.table for direction, found in surveys.items()}
-        self._sources: dict[Direction, LiveLists | ChangedLists] = {
-            direction: make_source(side, surveys[direction].base_pages)
-            for direction, side in version.sides.items()
-        }
-
-    def _index_array(self, name: str) -> Array:
-        """The degrees; the rest is overridden below."""
-        direction: Direction = "in" if name.startswith("in.") else "out"
-        return self._sides[direction].degrees
 
     @cached_property
     def ids(self) -> Array:
@@ -136,17 +93,24 @@ class LiveView(Graph):
         return self._ids.in_order()[1]
 
     @property
-    def storage(self) -> Graph:
-        """The graph whose files are read, if there is one."""
-        base = self.source(self.directions[0]).base
-        return self if base is None else base
+    def storage(self) -> PagedGraph | None:
+        """See :class:`~penstock.store.source.GraphSource`: the base."""
+        return self.source(self.directions[0]).base
+
+    def degrees(self, direction: Direction) -> U32:
+        """See :class:`~penstock.store.source.GraphSource`."""
+        return self._degrees[self.stored(direction)]
+
+    def page_table(self, direction: Direction) -> Array:
+        """See :class:`~penstock.store.source.GraphSource`."""
+        return self._tables[self.stored(direction)]
 
     def expire(self) -> None:
         """The lists are about to change: they are not this version's any more."""
         self._expired = True
 
-    def source(self, direction: Direction) -> LiveLists | ChangedLists:
-        """Who has the lists of a direction."""
+    def source(self, direction: Direction) -> MemoryLists | ChangedLists:
+        """See :class:`~penstock.store.source.GraphSource`."""
         if self._expired:
             raise PenstockError(
                 "the graph has changed since this view of it was made; use it within `with "
@@ -155,10 +119,10 @@ class LiveView(Graph):
         return self._sources[self.stored(direction)]
 
     def iter_adjacency(self, direction: Direction = "out", threads: int = 1) -> Iterator[Adjacency]:
-        """The lists of every page of a direction, in order."""
+        """See :class:`~penstock.store.source.GraphSource`."""
         source, table = self.source(direction), self.page_table(direction)
         base = iter(()) if source.base is None else source.base.iter_adjacency(direction, threads)
-        names = [column.name for column in self.catalog.columns]
+        names = [column.name for column in self.columns]
 
         def parts() -> Iterator[tuple[int, list[Adjacency]]]:
             for page in range(len(table)):
@@ -169,7 +133,7 @@ class LiveView(Graph):
             first, count, edges = (
                 int(row[name]) for name in ("first_vid", "num_vertices", "num_edges")
             )
-            columns = tuple(np.empty(edges, column.dtype) for column in self.catalog.columns)
+            columns = tuple(np.empty(edges, column.dtype) for column in self.columns)
             out = ListArrays(np.empty(count + 1, np.uint32), np.empty(edges, np.uint32), columns)
             source.fill(first, count, _joined(part[1], names), range(len(names)), out)
             degrees = np.diff(out.offsets)
@@ -197,18 +161,6 @@ def _joined(parts: Sequence[Adjacency], names: Sequence[str]) -> ListArrays | No
 
 
 # Ids
-
-
-@dataclass(frozen=True, slots=True)
-class _FrozenIds:
-    kind: IdKind
-    ids: Array
-    vid_of_rank: U32 | None
-    kept: Kept
-
-    def in_order(self) -> tuple[Array, U32 | None]:
-        """See :class:`IdSource`."""
-        return self.ids, self.vid_of_rank
 
 
 def order_ids(ids: Array) -> tuple[Array, U32 | None]:

@@ -1,21 +1,23 @@
 """The lists of one direction of a graph that changes, as the engine takes them.
 
-``LiveLists`` are lists in memory, which kernels may use where they stand. ``ChangedLists`` are the
-lists of a base with edges added and removed in memory. Both write the lists of consecutive vertices
-into buffers of a stream.
+Lists that are all in memory are used where they stand. ``ChangedLists`` are the lists of a base
+with edges added and removed in memory; they write the lists of consecutive vertices into buffers of
+a stream.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from penstock.dynamic.changes import PlainLists, StandingLists
 from penstock.errors import CorruptionError
 from penstock.jit import kernel
-from penstock.store.graph import Graph
+from penstock.store.list_graph import MemoryLists, PackedLists, copy_lists, measure
+from penstock.store.paged import PagedGraph
 from penstock.store.source import InPlace, ListArrays
 from penstock.types import I64, U8, U32, U64, Array
 
@@ -54,7 +56,7 @@ class Side:
     #: The edges in memory: all that there are, or those that the base has not.
     added: Tables
     #: A graph that has the first vertices, and ``removed``: edges of it that are there no more.
-    base: Graph | None = None
+    base: PagedGraph | None = None
     removed: Tables | None = None
 
     @classmethod
@@ -64,81 +66,23 @@ class Side:
         return cls(side.degrees(), side.added, base, None if base is None else side.removed)
 
 
-@dataclass(frozen=True, slots=True)
-class FrozenLists:
-    """Lists in memory, one after another, that stay as they are: that of vertex v is
-    ``neighbours[offsets[v] : offsets[v + 1]]``. Offsets are uint64, or uint32 for lists that have
-    no base.
-    """
-
-    offsets: Array
-    neighbours: U32
-    columns: tuple[Array, ...] = ()
-
-    @property
-    def starts(self) -> Array:
-        """Where each list begins."""
-        return self.offsets[:-1]
-
-    @property
-    def ends(self) -> Array:
-        """Where each list ends."""
-        return self.offsets[1:]
-
-
 def freeze(side: Side) -> Side:
     """The same direction with copies of what is in memory, which later changes do not touch."""
     removed = None if side.removed is None else freeze_lists(side.removed)
     return Side(side.degrees.copy(), freeze_lists(side.added), side.base, removed)
 
 
-def freeze_lists(lists: Tables) -> FrozenLists:
+def freeze_lists(lists: Tables) -> PackedLists:
     """A copy of lists."""
     starts, ends = lists.starts, lists.ends
     offsets: U64 = np.empty(len(starts) + 1, np.uint64)
-    _measure(starts, ends, offsets)
+    measure(starts, ends, offsets)
     total = int(offsets[-1])
     neighbours: U32 = np.empty(total, np.uint32)
-    _copy(starts, ends, lists.neighbours, offsets, neighbours)
-    columns = []
-    for column in lists.columns:
-        columns.append(np.empty(total, column.dtype))
-        _copy(starts, ends, column, offsets, columns[-1])
-    return FrozenLists(offsets, neighbours, tuple(columns))
-
-
-class LiveLists:
-    """Lists that are all in memory, as a :class:`~penstock.store.source.ListSource`."""
-
-    base = None
-
-    def __init__(self, side: Side) -> None:
-        lists, n = side.added, len(side.degrees)
-        assert len(lists.starts) >= n
-        packed = lists.offsets[: n + 1] if isinstance(lists, FrozenLists) else None
-        self.in_place = InPlace(
-            lists.starts[:n], lists.ends[:n], lists.neighbours, tuple(lists.columns), packed
-        )
-
-    def base_pages(self, page: int) -> range:
-        """See :class:`~penstock.store.source.ListSource`."""
-        return range(0)
-
-    def fill(
-        self,
-        first: int,
-        count: int,
-        stored: ListArrays | None,
-        columns: Sequence[int],
-        out: ListArrays,
-    ) -> None:
-        """See :class:`~penstock.store.source.ListSource`."""
-        lists = self.in_place
-        starts, ends = lists.starts[first : first + count], lists.ends[first : first + count]
-        _measure(starts, ends, out.offsets)
-        _copy(starts, ends, lists.neighbours, out.offsets, out.neighbours)
-        for k, column in zip(columns, out.columns, strict=True):
-            _copy(starts, ends, lists.columns[k], out.offsets, column)
+    columns = tuple(np.empty(total, column.dtype) for column in lists.columns)
+    out = ListArrays(offsets, neighbours, columns)
+    copy_lists(starts, ends, (lists.neighbours, *lists.columns), out)
+    return PackedLists(offsets, neighbours, columns)
 
 
 class ChangedLists:
@@ -171,21 +115,15 @@ class ChangedLists:
         out: ListArrays,
     ) -> None:
         """See :class:`~penstock.store.source.ListSource`."""
-        added, some = self._added, slice(first, first + count)
-        starts, ends = added.starts[some], added.ends[some]
+        some = slice(first, first + count)
+        added, chosen = _standing(self._added, some), tuple(self._added.columns[k] for k in columns)
         if stored is None:
-            _measure(starts, ends, out.offsets)
-            _copy(starts, ends, added.neighbours, out.offsets, out.neighbours)
-            for k, column in zip(columns, out.columns, strict=True):
-                _copy(starts, ends, added.columns[k], out.offsets, column)
+            copy_lists(added.starts, added.ends, (added.neighbours, *chosen), out)
             return
         kept: U8 = np.empty(len(stored.neighbours), np.uint8)
-        removed = added if self._removed is None else self._removed
-        gone = slice(0, 0) if self._removed is None else some
-        _sift(
-            stored.offsets, stored.neighbours, removed.starts[gone], removed.ends[gone],
-            removed.neighbours, starts, ends, kept, out.offsets,
-        )  # fmt: skip
+        none = StandingLists(added.starts[:0], added.ends[:0], added.neighbours)
+        gone = none if self._removed is None else _standing(self._removed, some)
+        _sift(PlainLists(stored.offsets, stored.neighbours), gone, added, kept, out.offsets)
         if int(out.offsets[count]) > len(out.neighbours):
             raise CorruptionError(
                 f"{self.base!r}: with what was changed since, the lists of vertices {first:,} to "
@@ -193,49 +131,48 @@ class ChangedLists:
                 f"{len(out.neighbours):,} of any page; the base is not the one that the changes "
                 "were made to: restore it"
             )
-        whole = (stored.offsets, kept, starts, ends, out.offsets)
-        _merge(stored.neighbours, added.neighbours, out.neighbours, *whole)
-        for k, old, column in zip(columns, stored.columns, out.columns, strict=True):
-            _merge(old, added.columns[k], column, *whole)
+        plan = _Sifted(stored.offsets, kept, added.starts, added.ends, out.offsets)
+        _merge(stored.neighbours, added.neighbours, out.neighbours, plan)
+        for old, new, column in zip(stored.columns, chosen, out.columns, strict=True):
+            _merge(old, new, column, plan)
 
 
-def make_source(side: Side, base_pages: tuple[I64, I64]) -> LiveLists | ChangedLists:
+class _Sifted(NamedTuple):
+    """Which entries of old lists are kept, what is added to each, and where the new lists begin."""
+
+    old_offsets: Array
+    kept: U8
+    starts: U64
+    ends: U64
+    offsets: Array
+
+
+def _standing(lists: Tables, some: slice) -> StandingLists:
+    """The lists of some vertices, for kernels."""
+    return StandingLists(lists.starts[some], lists.ends[some], lists.neighbours)
+
+
+def make_source(side: Side, base_pages: tuple[I64, I64]) -> MemoryLists | ChangedLists:
     """Who has the lists of a side."""
-    return LiveLists(side) if side.base is None else ChangedLists(side, base_pages)
+    if side.base is not None:
+        return ChangedLists(side, base_pages)
+    lists, n = side.added, len(side.degrees)
+    assert len(lists.starts) >= n
+    return MemoryLists(InPlace(lists.starts[:n], lists.ends[:n], lists.neighbours, lists.columns))
 
 
 @kernel
-def _measure(starts, ends, offsets):  # type: ignore[no-untyped-def]
-    """Where copies of lists begin, one after another, and where the last one ends."""
-    total, one = np.uint64(0), np.uint64(1)
-    offsets[0] = 0
-    for i in range(np.uint64(len(starts))):
-        total += np.uint64(ends[i]) - np.uint64(starts[i])
-        offsets[i + one] = total
-
-
-@kernel
-def _copy(starts, ends, values, offsets, out):  # type: ignore[no-untyped-def]
-    """Copy lists to where :func:`_measure` says."""
-    for i in range(np.uint64(len(starts))):
-        at = np.uint64(offsets[i])
-        for k in range(np.uint64(starts[i]), np.uint64(ends[i])):
-            out[at] = values[k]
-            at += np.uint64(1)
-
-
-@kernel
-def _sift(  # type: ignore[no-untyped-def]
-    old_offsets, old, gone_starts, gone_ends, gone, starts, ends, kept, offsets
-):
+def _sift(old, removed, added, kept, offsets):  # type: ignore[no-untyped-def]
     """Say of each entry of the base's lists whether it is kept, which it is unless its vertex has
-    it among those that are ``gone`` (in no order; the last vertices may have none); and where the
+    it among those that are removed (in no order; the last vertices may have none); and where the
     lists begin that are made of those kept and the new ones.
     """
+    gone_starts, gone_ends, gone = removed.starts, removed.ends, removed.neighbours
+    starts, ends = added.starts, added.ends
     one, total = np.uint64(1), np.uint64(0)
     offsets[0] = 0
     for i in range(np.uint64(len(starts))):
-        begin, end = np.uint64(old_offsets[i]), np.uint64(old_offsets[i + one])
+        begin, end = np.uint64(old.offsets[i]), np.uint64(old.offsets[i + one])
         count = np.uint64(0)
         if i < np.uint64(len(gone_starts)):
             count = gone_ends[i] - gone_starts[i]
@@ -245,16 +182,17 @@ def _sift(  # type: ignore[no-untyped-def]
         else:
             out = np.sort(gone[gone_starts[i] : gone_ends[i]])
             for k in range(begin, end):
-                at = np.searchsorted(out, old[k])
-                kept[k] = at == len(out) or out[at] != old[k]
+                at = np.searchsorted(out, old.neighbours[k])
+                kept[k] = at == len(out) or out[at] != old.neighbours[k]
                 total += np.uint64(kept[k])
         total += ends[i] - starts[i]
         offsets[i + one] = total
 
 
 @kernel
-def _merge(old, new, out, old_offsets, kept, starts, ends, offsets):  # type: ignore[no-untyped-def]
+def _merge(old, new, out, plan):  # type: ignore[no-untyped-def]
     """What is kept of each old list, and then the new one, to where :func:`_sift` says."""
+    old_offsets, kept, starts, ends, offsets = plan
     one = np.uint64(1)
     for i in range(np.uint64(len(starts))):
         at = np.uint64(offsets[i])

@@ -78,6 +78,7 @@ class Counts:
     directed: bool
     #: The stored directions; an undirected graph has "out" only.
     lists: Mapping[Direction, ListCounts]
+    #: Of the pages that are read; 0 if there are none.
     page_bytes: int
     #: The type of each column that edges have, and which of them is the weight.
     columns: Mapping[str, np.dtype[Any]] = field(default_factory=dict)
@@ -156,16 +157,16 @@ def counts_of(graph: Graph) -> Counts:
 
 
 def _count(graph: Graph) -> Counts:
-    catalog = graph.catalog
+    storage = graph.storage
     return Counts(
         graph.num_vertices, graph.num_edges, graph.directed,
         _StoredLists(graph),
-        catalog.page_bytes,
-        columns={column.name: column.dtype for column in catalog.columns},
-        weight=catalog.weight,
-        vertex_order=catalog.vertex_order,
-        neighbour_order=catalog.neighbour_order,
-        keeps_duplicates=catalog.rules.get("duplicates") == "keep",
+        0 if storage is None else storage.catalog.page_bytes,
+        columns={column.name: column.dtype for column in graph.columns},
+        weight=graph.weight,
+        vertex_order=graph.vertex_order,
+        neighbour_order=graph.neighbour_order,
+        keeps_duplicates=graph.multigraph,
         path=graph.path,
     )  # fmt: skip
 
@@ -193,14 +194,15 @@ class _StoredLists(Mapping[Direction, ListCounts]):
 
 
 def _count_lists(graph: Graph, stored: Direction) -> ListCounts:
-    stats, source = graph.catalog.directions[stored], graph.source(stored)
+    stats, source = graph.list_stats(stored), graph.source(stored)
     place: Place = "disk"
     if source is not None and source.in_place is not None:
         place = "gaps" if source.in_place.offsets is None else "memory"
 
     @cache
     def head_bytes() -> HeadBytes:
-        return HeadBytes(*tier_bytes(graph, stored, np.asarray(graph.degrees(stored))))
+        assert graph.storage is not None
+        return HeadBytes(*tier_bytes(graph.storage, stored, np.asarray(graph.degrees(stored))))
 
     return ListCounts(
         stats.num_edges, len(graph.page_table(stored)), stats.max_degree,

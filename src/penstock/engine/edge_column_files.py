@@ -166,7 +166,7 @@ def open_columns(folder: Path, graph: Graph, *, asked: bool = False) -> StoredCo
         stored = data["version"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _damaged(path, f"it is not the JSON that it should be ({error})") from None
-    tag = f"{graph.catalog.tag:016x}"
+    tag = f"{graph.tag:016x}"
     if stored != VERSION:
         what = f"is of version {stored}, and this Penstock reads {VERSION}"
     elif data.get("checksum") != f"{checksum(_text(data)):016x}":
@@ -259,7 +259,7 @@ class Unfinished:
             raise self._explained(error) from error
 
     def _finish(self, num_edges: int, num_neighbours: U32) -> StoredColumns:
-        folder, catalog = self._folder, self._graph.catalog
+        folder, graph = self._folder, self._graph
         os.ftruncate(self._fd, _HEADER_BYTES + _ENTRY * num_edges)
         degrees = self._open(DEGREES)
         _write(degrees, 0, num_neighbours)
@@ -268,8 +268,8 @@ class Unfinished:
             DEGREES: _seal(degrees, len(num_neighbours)),
         }
         data = {
-            "magic": MAGIC, "version": VERSION, "tag": f"{catalog.tag:016x}",
-            "vertices": catalog.num_vertices, "edges": num_edges, "block_entries": BLOCK,
+            "magic": MAGIC, "version": VERSION, "tag": f"{graph.tag:016x}",
+            "vertices": graph.num_vertices, "edges": num_edges, "block_entries": BLOCK,
             "blocks": blocks,
         }  # fmt: skip
         data["checksum"] = f"{checksum(_text(data)):016x}"

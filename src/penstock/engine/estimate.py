@@ -164,7 +164,7 @@ def facts_of(graph: Graph, plan: Plan, most: Plan, gather_bytes: Sequence[int]) 
         lists,
         edges,
         pages,
-        graph.catalog.page_bytes,
+        counts.page_bytes,
         plan.sizes.resident_bytes,
         plan.sizes.stream_bytes,
         plan.sizes.state_bytes + plan.worker_bytes,
@@ -174,9 +174,15 @@ def facts_of(graph: Graph, plan: Plan, most: Plan, gather_bytes: Sequence[int]) 
         cut_made=any(key[-1] == columns for key in graph.kept.keys(CUT_LISTS)),
         cut_ranges=plan.cut_ranges,
         fresh=not getattr(decode_body, "overloads", True),
-        index_bytes=sum(each.bytes for each in graph.storage.catalog.files.values()),
+        index_bytes=_index_bytes(graph),
         division=plan.shares,
     )
+
+
+def _index_bytes(graph: Graph) -> int:
+    """What the index files take that are read with the pages."""
+    files = {} if graph.storage is None else graph.storage.catalog.files
+    return sum(each.bytes for each in files.values())
 
 
 def _imbalance(graph: Graph, shares: Shares, devices: int) -> float:

@@ -16,9 +16,9 @@ from penstock.jit import kernel
 from penstock.metrics import clock
 from penstock.parallel import Workers
 from penstock.store.direct import page_buffer
-from penstock.store.graph import FilePages, Graph
 from penstock.store.layout import DECODE_ROOM, PageSpec, make_layout
 from penstock.store.page import SMALL, PageHeader
+from penstock.store.paged import FilePages, PagedGraph
 from penstock.types import U8, U32, Adjacency, Array
 
 #: Edges that each thread goes over, at most, and all threads together.
@@ -218,7 +218,7 @@ def _sum_all(data):  # type: ignore[no-untyped-def]
 # The disk
 
 
-def measure_disk(graph: Graph, threads: int) -> Disk | None:
+def measure_disk(graph: PagedGraph, threads: int) -> Disk | None:
     """Measure what reading a graph's pages costs; None if it has none."""
     source = graph.pages(graph.directions[0])
     if not isinstance(source, FilePages) or source.num_pages == 0:

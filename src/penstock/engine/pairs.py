@@ -117,7 +117,7 @@ class Pairs:
                 for each in self.engine.counts.both_ways
             )
             self.engine.facts["nested_loop_pages"] = nested_loop_pages(
-                pages, self.engine.options.memory, graph.catalog.page_bytes
+                pages, self.engine.options.memory, self.engine.counts.page_bytes
             )
 
     def run(

@@ -18,7 +18,8 @@ from typing import Any
 
 from penstock.device.generated import cache_folder
 from penstock.store.contents import stripe_name
-from penstock.store.graph import FilePages, Graph
+from penstock.store.graph import Graph
+from penstock.store.paged import FilePages, PagedGraph
 
 VERSION = 1
 FILE_NAME = "profile.json"
@@ -87,10 +88,10 @@ def profile_for(graph: Graph, threads: int, memory: int, *, anew: bool = False) 
     found = _cores(cores.get(str(threads)), threads, memory)
     cores[str(threads)] = asdict(found)
     disk = None
-    graph = graph.storage
-    if isinstance(graph.pages(graph.directions[0]), FilePages):
-        place = _place(graph)
-        disk = _disk(disks.get(place), graph, threads)
+    storage = graph.storage
+    if storage is not None and isinstance(storage.pages(storage.directions[0]), FilePages):
+        place = _place(storage)
+        disk = _disk(disks.get(place), storage, threads)
         if disk is not None:
             disks[place] = asdict(disk)
     if path is not None and json.dumps([cores, disks]) != before:
@@ -114,7 +115,7 @@ def _measurable(memory: int) -> tuple[int, ...]:
     return tuple(size for size in GATHER_BYTES if 2 * size <= memory) or GATHER_BYTES[:1]
 
 
-def _disk(kept: Any, graph: Graph, threads: int) -> Disk | None:
+def _disk(kept: Any, graph: PagedGraph, threads: int) -> Disk | None:
     found: Disk | None = _restore(Disk, kept)
     if found is None:
         from penstock.engine.measuring import measure_disk
@@ -123,7 +124,7 @@ def _disk(kept: Any, graph: Graph, threads: int) -> Disk | None:
     return found
 
 
-def _place(graph: Graph) -> str:
+def _place(graph: PagedGraph) -> str:
     """What the figures of a graph's storage are kept under."""
     assert graph.path is not None
     stripes = range(graph.catalog.num_stripes)

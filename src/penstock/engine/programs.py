@@ -120,7 +120,7 @@ class ProgramRun:
                 self._initialise()
             else:
                 self.iterations, extra = saved
-                pages = max(each.num_pages for each in engine.graph.catalog.directions.values())
+                pages = max(each.num_pages for each in engine.graph.description.lists.values())
                 self.totals, self._partial = extra["totals"], extra["partial"]
                 self._page = extra.whole("page", 0, pages)
                 self._check_facts(extra)
@@ -239,7 +239,7 @@ class ProgramRun:
             return _Choice(strategy if asked == "auto" else asked, everything, 1.0)
         frontier = np.flatnonzero(self.active).astype(np.uint32)
         f = len(frontier) / max(graph.num_vertices, 1)
-        edges = graph.catalog.directions[graph.directions[0]].num_edges
+        edges = graph.list_stats(graph.directions[0]).num_edges
         active_edges = edges
         if "out" in graph.directions and len(frontier) < graph.num_vertices:
             active_edges = int(graph.degrees("out")[frontier].sum(dtype=np.int64))
@@ -251,7 +251,7 @@ class ProgramRun:
             return _Choice(asked, frontier, f)
         incremental = self.program.incremental and not self.program.order_matters
         totals = len(self.program.totals) > 0  # over all vertices, not over some
-        into = graph.catalog.directions[graph.stored("in")] if self._can_pull else None
+        into = graph.list_stats("in") if self._can_pull else None
         touched = 1.0 if into is None else touched_share(f, into.degree_histogram)
         chosen = choose(
             active_edges, edges, touched,

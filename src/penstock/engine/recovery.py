@@ -27,14 +27,14 @@ class Recovery:
         #: Pages that were worked on since, and the edges that were counted by then.
         self._pages = 0.0
         self._edges = 0
-        stats = engine.graph.catalog.directions.values()
+        stats = engine.graph.description.lists.values()
         self._page_edges = sum(each.num_edges for each in stats) / max(
             sum(each.num_pages for each in stats), 1
         )
         self._checkpoint: Checkpoint | None = None
         if options.checkpoint is not None:
             graph = engine.graph
-            whole = {"graph": f"{graph.catalog.tag:016x}", **identity}
+            whole = {"graph": f"{graph.tag:016x}", **identity}
             self._checkpoint = Checkpoint(options.checkpoint, whole)
 
     def __enter__(self) -> Recovery:

@@ -170,12 +170,10 @@ class StringIds:
 
 def ids_of(graph: Graph) -> Ids:
     """The ids of a graph, which itself is not held."""
-    spec = graph.catalog.ids
-    if spec.kind == "range":
-        return RangeIds(spec.first, graph.num_vertices)
-    if spec.kind == "string" and graph.files is not None:
-        return StringIds(graph.string_ids())
-    return ArrayIds(graph.ids)
+    first, strings = graph.description.first_id, graph.mapped_strings()
+    if first is not None:
+        return RangeIds(first, graph.num_vertices)
+    return ArrayIds(graph.ids) if strings is None else StringIds(strings)
 
 
 class Namer:

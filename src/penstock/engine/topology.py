@@ -113,7 +113,7 @@ class Topology:
         table = self.graph.page_table(stored)
         there = in_place(self.graph, stored)
         if there is not None:
-            names = [column.name for column in self.graph.catalog.columns]
+            names = [column.name for column in self.graph.columns]
             columns = tuple(
                 there.columns[names.index(name)]
                 for name in column_positions(self.graph, self.columns)
@@ -127,7 +127,7 @@ class Topology:
         block = self.graph.kept.get(LISTS, stored, self.columns)
         if block is None:
             begin = clock()
-            with_columns = {c.name: c.dtype for c in self.graph.catalog.columns}
+            with_columns = {c.name: c.dtype for c in self.graph.columns}
             streams = Workers(self.plan.streams)
             opened = self._open(stored, streams)
             try:
@@ -146,11 +146,12 @@ class Topology:
 
     def _tiered(self, stored: Direction, head_edges: int) -> TieredLists:
         """Lists in tiers, of which an earlier run may have left what is in memory."""
-        begin, kept = clock(), self.graph.kept
+        begin, kept, paged = clock(), self.graph.kept, self.graph.storage
+        assert paged is not None
         loaded = kept.get(TIERS, stored, head_edges)
         if self._arena is None:
             # Taken away, because only one run at a time can use it.
-            bands = len(self.graph.catalog.page_spec().bands)
+            bands = len(paged.catalog.page_spec().bands)
             self._arena = kept.take(BUFFERS, self.options.memory) or Arena(
                 self.options.memory, bands
             )
@@ -159,7 +160,7 @@ class Topology:
         sizes = list_bytes(self.counts, stored, ())
         self.budget.take(self.workers.count * sizes.stream_bytes, "page buffers")
         found = TieredLists(
-            self.graph, stored, self.workers, self.metrics, arena=self._arena,
+            paged, stored, self.workers, self.metrics, arena=self._arena,
             head_edges=head_edges, tier=loaded,
         )  # fmt: skip
         self._streamed.append(found)

@@ -112,10 +112,10 @@ def _look_up(graph: Graph, vertices: Any, name: str) -> U32:
     given = None if len(vertices) <= FEW else _like_ids(graph, vertices)
     if given is None:
         return np.array([vid_of(graph, each, name) for each in vertices], VID)
-    spec, last = graph.catalog.ids, graph.num_vertices - 1
-    if spec.kind == "range":
-        ranks = np.clip(given - spec.first, 0, last)
-        wrong = np.flatnonzero(ranks + spec.first != given)
+    first, last = graph.description.first_id, graph.num_vertices - 1
+    if first is not None:
+        ranks = np.clip(given - first, 0, last)
+        wrong = np.flatnonzero(ranks + first != given)
     else:
         ranks = np.minimum(np.searchsorted(graph.ids, given), last)
         wrong = np.flatnonzero(graph.ids[ranks] != given)

@@ -242,7 +242,7 @@ class PageLists(EarlierLists):
         super().__init__(engine, fit=fit)
         self.pairs = pairs
         self.directions = engine.counts.both_ways
-        self._in_order = engine.graph.catalog.neighbour_order == "id"
+        self._in_order = engine.graph.neighbour_order == "id"
         self._lock = threading.Lock()
 
     def measure(self) -> None:

@@ -33,10 +33,10 @@ from penstock.protocols import Source
 from penstock.store.banded import choose_bands
 from penstock.store.catalog import Catalog, DirectionStats
 from penstock.store.folder import GraphFolder, check_space
-from penstock.store.graph import Graph, open_graph
 from penstock.store.layout import Column, PageSpec, make_layout
 from penstock.store.memory import MemoryTarget
 from penstock.store.packer import Packer
+from penstock.store.paged import PagedGraph, open_graph
 from penstock.types import Direction
 from penstock.version import __version__
 
@@ -48,7 +48,7 @@ def build(
     target: Path | None,
     options: BuildOptions,
     progress: Progress | None = None,
-) -> Graph:
+) -> PagedGraph:
     """Build a graph in a directory, or in memory if there is no target; returns it open."""
     progress = progress or Silent()
     check_columns(source)
@@ -76,7 +76,7 @@ def build(
 
 def _build_in(
     source: Source, target: Path | None, options: BuildOptions, progress: Progress, seed: int
-) -> Graph:
+) -> PagedGraph:
     if target is None:
         memory = MemoryTarget()
         plain = replace(options, layout="banded")

@@ -12,11 +12,11 @@ from penstock.process import retain_freed_memory
 from penstock.progress import Progress
 from penstock.store.catalog import Catalog
 from penstock.store.folder import GraphFolder
-from penstock.store.graph import Graph
 from penstock.store.layout import PageSpec, make_layout
 from penstock.store.mapped import iter_parts
 from penstock.store.memory import MemoryTarget
 from penstock.store.packer import Packer
+from penstock.store.paged import PagedGraph
 from penstock.store.slotted import ADDRESSINGS, check_addressable, edge_bytes, place
 from penstock.types import I64, Direction
 
@@ -25,7 +25,7 @@ _KEPT_BYTES = 8 << 20
 
 
 def repack(
-    graph: Graph, target: GraphFolder | MemoryTarget, options: BuildOptions, progress: Progress
+    graph: PagedGraph, target: GraphFolder | MemoryTarget, options: BuildOptions, progress: Progress
 ) -> Catalog:
     """Write a graph's pages as slotted pages; returns the catalog to commit."""
     catalog = graph.catalog
@@ -60,7 +60,9 @@ def repack(
     )  # fmt: skip
 
 
-def choose_addressing(graph: Graph, options: BuildOptions) -> tuple[PageSpec, dict[Direction, I64]]:
+def choose_addressing(
+    graph: PagedGraph, options: BuildOptions
+) -> tuple[PageSpec, dict[Direction, I64]]:
     """The narrowest physical ids that can name every page, and the first vertex of each page."""
     catalog = graph.catalog
     choices = ADDRESSINGS if options.physical_ids is None else (options.physical_ids,)
@@ -85,7 +87,7 @@ def choose_addressing(graph: Graph, options: BuildOptions) -> tuple[PageSpec, di
     raise failure
 
 
-def _copy_index(graph: Graph, target: GraphFolder | MemoryTarget) -> None:
+def _copy_index(graph: PagedGraph, target: GraphFolder | MemoryTarget) -> None:
     """The ids and their order stay as they are."""
     for name in (graph.catalog.ids.file, graph.catalog.order_file):
         if name is not None:

@@ -24,6 +24,7 @@ from penstock.interfaces.opening import open_any
 from penstock.progress import Progress
 from penstock.protocols import OnBadLine, ReadOptions, Source
 from penstock.store.graph import Graph
+from penstock.store.paged import PagedGraph
 from penstock.types import IdKind
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def build(
     on_bad_line: OnBadLine = "error",
     max_bad_lines: int | str | None = None,
     progress: Progress | None = None,
-) -> Graph:
+) -> PagedGraph:
     """Build a graph directory from an input of any size, in bounded memory.
 
     Parameters
@@ -192,7 +193,7 @@ def generate(
     overwrite: bool = False,
     progress: Progress | None = None,
     **options: Any,
-) -> Graph:
+) -> PagedGraph:
     """Build a graph of ``2**scale`` vertices and ``edge_factor`` times as many random edges.
 
     ``kind`` is "rmat" (Kronecker, as Graph500 has it; ``probabilities`` are A, B, C, D) or
@@ -240,7 +241,7 @@ def from_edges(
     columns: tuple[str | int, str | int] | None = None,
     on_bad_line: OnBadLine = "error",
     max_bad_lines: int | str | None = None,
-) -> Graph:
+) -> PagedGraph:
     """A graph in memory from arrays of ids (numbers or strings); nothing is written.
 
     Instead of arrays it takes one object that :func:`build` reads: a table, a sparse matrix, a

@@ -15,7 +15,7 @@ from penstock.errors import InputNotFoundError, PenstockError
 from penstock.interfaces.opening import is_live
 from penstock.progress import Progress, Silent
 from penstock.store.check import CheckReport, Problem, check_graph
-from penstock.store.graph import open_graph
+from penstock.store.paged import open_graph
 
 _EMPTY = CheckReport((), 0, 0, 0, 0, 0.0)
 

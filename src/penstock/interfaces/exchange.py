@@ -71,8 +71,8 @@ def _ranked_lists(graph: Graph, direction: Direction) -> tuple[I64, U32, Array]:
     offsets = np.zeros(graph.num_vertices + 1, np.int64)
     np.cumsum(degrees if order is None else degrees[order], out=offsets[1:])
     neighbours = np.empty(offsets[-1], np.uint32)
-    weight = graph.catalog.weight
-    types = {column.name: column.dtype for column in graph.catalog.columns}
+    weight = graph.weight
+    types = {column.name: column.dtype for column in graph.columns}
     values = np.ones(len(neighbours), np.int64 if weight is None else types[weight])
     # Where the next neighbours of each vertex go: long lists come in several parts.
     ends = offsets[:-1].copy()
@@ -96,7 +96,7 @@ def to_igraph(graph: Graph) -> Any:
     ends = [np.stack(part[:2], axis=1) for part in parts]
     edges = np.concatenate([np.empty((0, 2), np.uint32), *ends]).astype(np.int64)
     made = igraph.Graph(n=graph.num_vertices, edges=edges, directed=graph.directed)
-    for column in graph.catalog.columns:
+    for column in graph.columns:
         values = [part[2][column.name] for part in parts]
         made.es[column.name] = np.concatenate([np.empty(0, column.dtype), *values]).tolist()
     if not np.array_equal(graph.ids, np.arange(graph.num_vertices)):
@@ -116,7 +116,7 @@ def to_networkx(graph: Graph, limit: int) -> Any:
             f"takes without a conversion, or pass limit={graph.num_edges} if there is that much "
             "memory"
         )
-    several = graph.catalog.rules["duplicates"] == "keep"
+    several = graph.multigraph
     name = f"{'Multi' if several else ''}{'Di' if graph.directed else ''}Graph"
     made = getattr(nx, name)()
     # One object for each id, however many edges it has.

@@ -131,7 +131,7 @@ def _target(path: Path, format_name: str | None) -> _Target:
 def _write(
     graph: Graph, target: _Target, temporary: Path, threads: int, progress: Progress
 ) -> None:
-    if target.format != "parquet" and graph.catalog.ids.kind == "string":
+    if target.format != "parquet" and graph.id_kind == "string":
         _check_strings(_strings(graph), target, progress)
     schema, batches = edge_batches(graph, _END_NAMES, threads)
     progress.start("exporting", graph.num_edges, "edges")
@@ -153,12 +153,12 @@ def edge_batches(
     import pyarrow as pa
 
     look_up = _ids(graph)
-    taken = {column.name for column in graph.catalog.columns}
+    taken = {column.name for column in graph.columns}
     rare_names = ((f"source of edge {i}", f"target of edge {i}") for i in count(1))
     names = next(pair for pair in chain(end_names, rare_names) if not taken.intersection(pair))
     ends = look_up(np.empty(0, np.uint32)).type
     fields = [(name, ends) for name in names]
-    fields += [(c.name, pa.from_numpy_dtype(c.dtype)) for c in graph.catalog.columns]
+    fields += [(c.name, pa.from_numpy_dtype(c.dtype)) for c in graph.columns]
     schema = pa.schema(fields)
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -210,7 +210,7 @@ def _ids(graph: Graph) -> Callable[[U32], pa.Array]:
     """A function from places among the ascending ids to an Arrow array of these."""
     import pyarrow as pa
 
-    if graph.catalog.ids.kind == "string":
+    if graph.id_kind == "string":
         strings = _strings(graph)
         return lambda ranks: strings.take(pa.array(ranks))
     ids = ids_of(graph)
@@ -221,8 +221,10 @@ def _strings(graph: Graph) -> pa.Array:
     """The user's ids, ascending, without making a Python object of each."""
     import pyarrow as pa
 
-    chunks = graph.string_ids().chunks
-    return pa.concat_arrays(chunks or [pa.array([], pa.large_string())])
+    mapped = graph.mapped_strings()
+    if mapped is None:
+        return pa.array(graph.ids, pa.large_string())
+    return pa.concat_arrays(mapped.chunks or [pa.array([], pa.large_string())])
 
 
 def _check_strings(strings: pa.Array, target: _Target, progress: Progress) -> None:

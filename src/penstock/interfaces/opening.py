@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.store.graph import Graph, open_graph
+from penstock.store.graph import Graph
+from penstock.store.paged import open_graph
 
 if TYPE_CHECKING:
     from penstock.dynamic.graph import DynamicGraph

@@ -19,6 +19,7 @@ from penstock.errors import CorruptionError, FormatError, InputNotFoundError
 from penstock.files import read_regular
 from penstock.store.layout import LAYOUTS, Column, PageSpec
 from penstock.store.page import checksum
+from penstock.store.source import Description, ListStats
 from penstock.types import COLUMN_DTYPES, MAX_VERTICES, Direction
 
 MAGIC = "penstock graph"
@@ -108,6 +109,25 @@ class Catalog:
             self.p,
             self.q,
         )
+
+    def description(self) -> Description:
+        """What the graph is, without how it is stored."""
+        lists = {
+            direction: ListStats(
+                stats.num_pages, stats.num_edges, stats.max_degree, stats.degree_histogram
+            )
+            for direction, stats in self.directions.items()
+        }
+        return Description(
+            self.num_vertices, self.num_edges, self.directed, lists, self.columns, self.weight,
+            vertex_order=self.vertex_order,
+            neighbour_order=self.neighbour_order,
+            multigraph=self.rules.get("duplicates") == "keep",
+            self_loops=self.rules.get("self_loops") != "drop",
+            id_kind="string" if self.ids.kind == "string" else "int",
+            first_id=self.ids.first if self.ids.kind == "range" else None,
+            tag=self.tag,
+        )  # fmt: skip
 
     def to_json(self) -> str:
         """The text of ``graph.json``."""

@@ -35,9 +35,9 @@ from penstock.store.check_pages import PageChecker, PageFacts
 from penstock.store.contents import stripe_name
 from penstock.store.direct import open_direct, page_buffer, read_at
 from penstock.store.first_use import file_problem
-from penstock.store.graph import check_stripe
 from penstock.store.index_files import load_index
 from penstock.store.layout import PAGE_TABLE_DTYPE
+from penstock.store.paged import check_stripe
 from penstock.types import U8, VID, Array, Direction
 
 #: Problems that are listed; further ones are counted.

@@ -60,7 +60,7 @@ from penstock.store.publish import drop_lock, swap, sync_folder, take_lock, writ
 from penstock.types import Array, Direction
 
 if TYPE_CHECKING:
-    from penstock.store.graph import Graph
+    from penstock.store.paged import PagedGraph
 
 
 class GraphFolder:
@@ -177,7 +177,7 @@ class GraphFolder:
         """Write an index array."""
         self.array_writer(name, array.dtype, len(array))(array)
 
-    def copy_index(self, name: str, graph: Graph) -> None:
+    def copy_index(self, name: str, graph: PagedGraph) -> None:
         """Take over an index file of another graph."""
         if graph.files is None:
             raise ValueError("the graph has no files")

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from penstock.store.catalog import Catalog
-from penstock.store.graph import Graph, MemoryPages
 from penstock.store.packer import MemorySink
+from penstock.store.paged import MemoryPages, PagedGraph
 from penstock.types import Array, Direction
 
 
@@ -27,7 +27,7 @@ class MemoryTarget:
         """Keep an index array."""
         self._arrays[name] = array
 
-    def copy_index(self, name: str, graph: Graph) -> None:
+    def copy_index(self, name: str, graph: PagedGraph) -> None:
         """Take over an index array of another graph."""
         self._arrays[name] = graph.load_array(name)
 
@@ -48,10 +48,10 @@ class MemoryTarget:
         sink = self._sinks[direction] = MemorySink()
         return sink
 
-    def graph(self, catalog: Catalog) -> Graph:
+    def graph(self, catalog: Catalog) -> PagedGraph:
         """The finished graph."""
         pages: dict[Direction, Any] = {
             direction: MemoryPages(self._sinks[direction].pages, catalog.page_bytes)
             for direction in catalog.directions
         }
-        return Graph(catalog, pages, self._arrays.__getitem__, None)
+        return PagedGraph(catalog, pages, self._arrays.__getitem__, None)

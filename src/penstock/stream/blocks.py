@@ -13,6 +13,7 @@ import numpy as np
 from penstock.metrics import Metrics
 from penstock.store.graph import Graph
 from penstock.store.layout import DECODE_ROOM
+from penstock.store.paged import PagedGraph
 from penstock.store.source import ListArrays, ListSource
 from penstock.stream.block import Block
 from penstock.stream.cache import PageCache
@@ -40,8 +41,9 @@ def open_blocks(
 ) -> Blocks:
     """The pages of a direction of a graph, with some edge columns, for so many streams."""
     source = graph.source(direction)
-    if source is None:
+    if isinstance(graph, PagedGraph):
         return PageBlocks(graph, direction, columns, streams, metrics, cache)
+    assert source is not None
     return FilledBlocks(graph, direction, source, columns, streams, metrics, cache)
 
 
@@ -49,9 +51,10 @@ def buffer_sizes(graph: Graph, direction: Direction) -> tuple[int, int]:
     """What one stream has buffers for: bytes, and besides these edges with their columns."""
     vertices, edges = _largest(graph.page_table(direction))
     source = graph.source(direction)
-    if source is None:
+    if isinstance(graph, PagedGraph):
         return graph.catalog.page_bytes + 4 * (vertices + 1) + 4 * (edges + DECODE_ROOM), 0
     size = 4 * (vertices + 1)
+    assert source is not None
     if source.base is not None:
         stored, more = buffer_sizes(source.base, direction)
         size += stored
@@ -67,7 +70,7 @@ def _largest(table: Array) -> tuple[int, int]:
 
 
 def _dtypes(graph: Graph, columns: Sequence[str]) -> list[np.dtype[np.generic]]:
-    known = {column.name: column.dtype for column in graph.catalog.columns}
+    known = {column.name: column.dtype for column in graph.columns}
     return [known[name] for name in columns if name in known]
 
 
@@ -95,7 +98,7 @@ class PageBlocks:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: PagedGraph,
         direction: Direction,
         columns: Sequence[str],
         streams: int,
@@ -167,7 +170,7 @@ class FilledBlocks:
         self.table = graph.page_table(direction)
         self._source = source
         self._metrics = metrics
-        names = [column.name for column in graph.catalog.columns]
+        names = [column.name for column in graph.columns]
         self._columns = [names.index(name) for name in columns]
         dtypes = _dtypes(graph, columns)
         vertices, edges = _largest(self.table)

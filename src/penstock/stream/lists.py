@@ -129,7 +129,7 @@ class Lists(Protocol):
 
 def column_positions(graph: Graph, columns: Sequence[str]) -> tuple[str, ...]:
     """The names, after checking that the edges have such columns."""
-    known = [column.name for column in graph.catalog.columns]
+    known = [column.name for column in graph.columns]
     for name in columns:
         if name not in known:
             raise OptionError(
@@ -161,7 +161,7 @@ class StreamedLists:
         self._metrics = metrics
         self._cache = cache
         self._blocks = open_blocks(graph, direction, self._columns, workers.count, metrics, cache)
-        dtypes = {column.name: column.dtype for column in graph.catalog.columns}
+        dtypes = {column.name: column.dtype for column in graph.columns}
         self._no_columns = tuple(np.empty(0, dtypes[name]) for name in self._columns)
         # Nobody writes to it, so the system never gives it memory of its own.
         self._no_offsets: U32 = np.zeros(

@@ -7,8 +7,8 @@ from typing import Any
 from penstock.errors import CorruptionError
 from penstock.metrics import Metrics
 from penstock.store.direct import page_buffer
-from penstock.store.graph import FilePages, Graph, MemoryPages
 from penstock.store.page import PageHeader, check_page
+from penstock.store.paged import FilePages, MemoryPages, PagedGraph
 from penstock.stream.cache import PageCache
 from penstock.types import U8, U32, Direction
 
@@ -21,10 +21,10 @@ class PageReader:
     decoded for the first time since the graph was opened.
     """
 
-    def __init__(self, graph: Graph, direction: Direction, cache: PageCache) -> None:
+    def __init__(self, graph: PagedGraph, direction: Direction, cache: PageCache) -> None:
         self._direction = graph.stored(direction)
         self._layout = graph.layout(direction)
-        self._tag = graph.catalog.tag
+        self._tag = graph.tag
         source = graph.pages(direction)
         self._memory = source if isinstance(source, MemoryPages) else None
         self._files = source.direct() if isinstance(source, FilePages) else None

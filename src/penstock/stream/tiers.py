@@ -31,8 +31,9 @@ from penstock.store.banded_lists import (
     sum_blocks,
 )
 from penstock.store.first_use import damaged
-from penstock.store.graph import FilePages, Graph
+from penstock.store.graph import Graph
 from penstock.store.page import PageHeader
+from penstock.store.paged import FilePages, PagedGraph
 from penstock.stream.arena import Arena, ReadStream
 from penstock.stream.block import BY_PLACE, Block
 from penstock.stream.blocks import PageBlocks
@@ -78,9 +79,9 @@ def can_tier(graph: Graph, direction: Direction) -> bool:
     """Whether lists can be read one by one, from files of banded pages, and the first neighbours
     are the smallest.
     """
-    catalog = graph.catalog
-    on_disk = isinstance(graph.pages(direction), FilePages)
-    return on_disk and catalog.layout == "banded" and catalog.neighbour_order == "id"
+    if not isinstance(graph, PagedGraph) or graph.neighbour_order != "id":
+        return False
+    return isinstance(graph.pages(direction), FilePages) and graph.catalog.layout == "banded"
 
 
 class Tier(NamedTuple):
@@ -102,7 +103,7 @@ class Tier(NamedTuple):
     block_sums: U64
 
 
-def tier_bytes(graph: Graph, direction: Direction, degrees: U32) -> tuple[int, I64]:
+def tier_bytes(graph: PagedGraph, direction: Direction, degrees: U32) -> tuple[int, I64]:
     """What a tier takes without edges; and what more for each number of first edges, the last entry
     for whole lists.
     """
@@ -137,7 +138,7 @@ class TieredLists(StreamedLists):
 
     def __init__(
         self,
-        graph: Graph,
+        graph: PagedGraph,
         direction: Direction,
         workers: Workers,
         metrics: Metrics,

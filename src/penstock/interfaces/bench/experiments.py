@@ -25,6 +25,7 @@ from penstock.interfaces.bench.workloads import (
     ten_iterations,
 )
 from penstock.store.graph import Graph
+from penstock.store.paged import PagedGraph
 from penstock.stream.cache import PageCache
 from penstock.stream.order import pages_of, visiting_order
 from penstock.stream.policy import POLICIES
@@ -69,7 +70,7 @@ def storage(bench: Workbench) -> list[Row]:
     BFS is a vertex program here, which exists in both forms. ``limit_seconds`` is what plain reads
     of the same bytes would take.
     """
-    places: list[tuple[str, Graph, dict[str, Any]]] = [
+    places: list[tuple[str, PagedGraph, dict[str, Any]]] = [
         ("memory", bench.graph, {"load": True}),
         ("1 stripe", bench.graph, STREAMED),
         ("2 stripes", bench.striped, STREAMED),

@@ -18,7 +18,8 @@ from penstock.ingest.plan import plan_read
 from penstock.interfaces.bench.suite import Row
 from penstock.interfaces.bench.workloads import SEED, page_size
 from penstock.progress import Progress, Silent
-from penstock.store.graph import Graph, open_graph
+from penstock.store.graph import Graph
+from penstock.store.paged import open_graph
 from penstock.types import I64, Array
 
 #: As many pages as the paper cuts its graph into.

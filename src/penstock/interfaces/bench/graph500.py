@@ -44,7 +44,7 @@ from penstock.interfaces.bench.power import Meter
 from penstock.metrics import clock
 from penstock.process import return_freed_memory
 from penstock.progress import Progress, Silent
-from penstock.store.graph import Graph, open_graph
+from penstock.store.paged import PagedGraph, open_graph
 from penstock.version import __version__
 
 NAME = "graph500"
@@ -270,7 +270,7 @@ class _Benchmark:
         )  # fmt: skip
         return write_edges(source, settings.scale, place, self.progress)
 
-    def _construct(self, edges: EdgeList) -> Graph:
+    def _construct(self, edges: EdgeList) -> PagedGraph:
         options = build_options(self.settings, self.plan)
         rows = plan_read(self.plan.budget, self.threads, 8).chunk_rows
         return build(edges.source(rows), self.folder / GRAPH, options, self.progress)

@@ -25,7 +25,7 @@ from penstock.errors import BudgetError
 from penstock.interfaces.api import Generator, generate
 from penstock.interfaces.bench.suite import Row
 from penstock.progress import Progress, Silent
-from penstock.store.graph import Graph
+from penstock.store.paged import PagedGraph
 from penstock.stream.tiers import HEAD_BYTES, head_sums, tier_bytes
 from penstock.types import I64, Array
 
@@ -57,7 +57,7 @@ THESIS: Rule = {"alpha": 4096, "beta": 4}
 class Ground:
     """A graph to search, and where searches begin."""
 
-    graph: Graph
+    graph: PagedGraph
     #: All in the component of the vertex of highest degree.
     roots: list[Any]
     #: Edges of that component, each once: what TEPS count.

@@ -23,7 +23,8 @@ from penstock.metrics import clock
 from penstock.program import Program
 from penstock.progress import Progress, Silent
 from penstock.store.direct import page_buffer
-from penstock.store.graph import FilePages, Graph
+from penstock.store.graph import Graph
+from penstock.store.paged import FilePages, PagedGraph
 from penstock.types import Direction
 
 #: Decides the graphs: the same ones each time.
@@ -55,23 +56,23 @@ class Workbench:
     progress: Progress = field(default_factory=Silent)
 
     @cached_property
-    def graph(self) -> Graph:
+    def graph(self) -> PagedGraph:
         """RMAT, directed, both directions, one stripe."""
         return self._generate("rmat.penstock", directed=True)
 
     @cached_property
-    def striped(self) -> Graph:
+    def striped(self) -> PagedGraph:
         """The same graph over two stripes."""
         second = self.folder / "stripe"
         second.mkdir()
         return self._generate("striped.penstock", directed=True, stripes=[second])
 
     @cached_property
-    def undirected(self) -> Graph:
+    def undirected(self) -> PagedGraph:
         """The same edges, both ways."""
         return self._generate("undirected.penstock", directed=False)
 
-    def _generate(self, name: str, **options: Any) -> Graph:
+    def _generate(self, name: str, **options: Any) -> PagedGraph:
         return generate(
             "rmat", self.folder / name, scale=self.scale, seed=SEED, memory=self.memory,
             threads=self.threads, page_size=self.page_size or page_size(self.scale),
@@ -266,7 +267,7 @@ def levels(graph: Graph, **options: Any) -> Result:
 # The limit
 
 
-def read_rate(graph: Graph, direction: Direction, threads: int | None = None) -> float:
+def read_rate(graph: PagedGraph, direction: Direction, threads: int | None = None) -> float:
     """Bytes a second of plain reads of all pages past the system's cache; the best of three."""
     source = graph.pages(direction)
     assert isinstance(source, FilePages)

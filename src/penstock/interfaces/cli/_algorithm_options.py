@@ -68,7 +68,7 @@ def own_values(algorithm: Algorithm, graph: Graph, given: dict[str, Any]) -> dic
     """The values for the algorithm: the ids of vertices are of the type that the graph's are. What
     was left out is left to the algorithm.
     """
-    strings = graph.catalog.ids.kind == "string"
+    strings = graph.id_kind == "string"
     found: dict[str, Any] = {}
     for name, parameter in _parameters(algorithm):
         kind, value = algorithm.kinds.get(name), given[name]

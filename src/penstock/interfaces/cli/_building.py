@@ -15,14 +15,14 @@ from penstock.interfaces.cli._output import show
 from penstock.progress import Progress
 
 if TYPE_CHECKING:
-    from penstock.store.graph import Graph
+    from penstock.store.paged import PagedGraph
 
 
 @dataclass(slots=True)
 class Building:
     """Takes the graph when it is there, and what is said about its input until then."""
 
-    graph: Graph | None = None
+    graph: PagedGraph | None = None
     notes: list[str] = field(default_factory=list)
 
 
@@ -65,7 +65,7 @@ def building(*, as_json: bool) -> Iterator[tuple[Building, Progress]]:
         show("" if as_json else built_text(data), data, as_json=as_json)
 
 
-def built(graph: Graph, seconds: float) -> dict[str, Any]:
+def built(graph: PagedGraph, seconds: float) -> dict[str, Any]:
     """The facts of a graph that has just been built."""
     from penstock.interfaces.cli._summary import describe
 

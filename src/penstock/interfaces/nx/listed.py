@@ -15,8 +15,8 @@ import networkx as nx
 import numpy as np
 
 from penstock.interfaces.nx.dictionaries import read_lists, read_weights
-from penstock.interfaces.nx.frozen import FrozenIds, view_of
 from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Node, Parallel, Weight
+from penstock.interfaces.nx.in_memory import graph_of_lists
 from penstock.interfaces.nx.kernels import keep, weigh_backwards
 from penstock.store.graph import Graph
 from penstock.types import Array, Direction
@@ -112,7 +112,7 @@ class ListedGraph(NetworkXGraph):
             return self._graphs[key]
         directions: tuple[Direction, ...] = ("out", "in") if self.directed else ("out",)
         lists = {each: self.lists(each, weight, parallel) for each in directions}
-        made = view_of(FrozenIds(np.arange(len(self))), lists)
+        made = graph_of_lists(np.arange(len(self)), lists)
         if not callable(weight):
             self._graphs[key] = made
         return made

@@ -121,7 +121,7 @@ def _sum_of_lengths(G: NetworkXGraph, weight: Weight, method: str) -> Any:
 
 def _is_plain(graph: Graph) -> bool:
     """Whether all weights are finite and 0 or more; others are for the lists. One pass."""
-    column = graph.catalog.weight
+    column = graph.weight
     assert column is not None
     parts = (columns[column] for *_, columns in graph.iter_edges())
     return all(((weights >= 0) & (weights < inf)).all() for weights in parts)

@@ -148,7 +148,7 @@ def _stored_edges(G: StoredGraph, wanted: _Wanted) -> tuple[Iterable[Any], ...]:
     """Both ends, keys and attributes of the forest's edges, one after another."""
     table = _table(G, wanted)
     src, dst = table.src.tolist(), table.dst.tolist()
-    names = [each.name for each in G.stored.catalog.columns]
+    names = [each.name for each in G.stored.columns]
     columns = [getattr(table, name).tolist() for name in names]
     rows = zip(*columns, strict=True) if columns else repeat((), len(src))
     return src, dst, repeat(0, len(src)), (dict(zip(names, row, strict=True)) for row in rows)
@@ -285,10 +285,10 @@ _ALGORITHMS: dict[str, Callable[[NetworkXGraph, Lists, int], Ends]] = {
 
 def _table(G: StoredGraph, wanted: _Wanted) -> Result:
     """The edges of the forest of a graph of Penstock, with all columns."""
-    column, catalog = G.column(wanted.weight), G.stored.catalog
+    column, graph = G.column(wanted.weight), G.stored
     plain = wanted.sign == 1 and not wanted.ignore_nan
-    others = any(each.name != column for each in catalog.columns)
-    if column == catalog.weight and not others and (plain or column is None):
+    others = any(each.name != column for each in graph.columns)
+    if column == graph.weight and not others and (plain or column is None):
         return minimum_spanning_forest(G.to_penstock(wanted.weight)).edges
     src, dst, columns = _sift(G, wanted)
     order, ids = np.lexsort((dst, src)), G.stored.ids
@@ -300,7 +300,7 @@ def _sift(G: StoredGraph, wanted: _Wanted) -> tuple[Array, Array, dict[str, Arra
     """The forest of the edges that have gone past, which those that come have to better."""
     column = G.column(wanted.weight)
     src, dst = np.empty(0, np.int64), np.empty(0, np.int64)
-    columns = {each.name: np.empty(0, each.dtype) for each in G.stored.catalog.columns}
+    columns = {each.name: np.empty(0, each.dtype) for each in G.stored.columns}
     for more_src, more_dst, more in ranked_edges(G.stored, thread_count()):
         src, dst = np.concatenate([src, more_src]), np.concatenate([dst, more_dst])
         columns = {name: np.concatenate([columns[name], more[name]]) for name in columns}

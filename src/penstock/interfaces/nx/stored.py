@@ -18,8 +18,8 @@ from penstock.dynamic.graph import DynamicGraph
 from penstock.engine.result import Result
 from penstock.errors import BudgetError, OptionError
 from penstock.interfaces.nx.attributes import EdgeTable, Neighbours
-from penstock.interfaces.nx.frozen import FrozenIds, frozen_graph
 from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Node, Parallel, Weight
+from penstock.interfaces.nx.in_memory import graph_of_edges
 from penstock.interfaces.nx.kernels import arrange, merge_parallel
 from penstock.interfaces.opening import open_any
 from penstock.store.graph import Graph
@@ -32,14 +32,13 @@ class StoredGraph(NetworkXGraph):
     def __init__(self, graph: Graph | DynamicGraph) -> None:
         self.stored = graph.snapshot() if isinstance(graph, DynamicGraph) else graph
         self.directed = self.stored.directed
-        self.multigraph = self.stored.catalog.rules.get("duplicates") == "keep"
+        self.multigraph = self.stored.multigraph
         self._lists: dict[Any, Lists] = {}
 
     @cached_property
     def names(self) -> Any:
         """The names by place."""
-        spec = self.stored.catalog.ids
-        if spec.kind == "range" and spec.first == 0:
+        if self.stored.description.first_id == 0:
             return range(self.stored.num_vertices)
         return self.stored.ids.tolist()
 
@@ -72,9 +71,9 @@ class StoredGraph(NetworkXGraph):
                 "weight: a graph of Penstock's has no attributes that a function could be given; "
                 "name a column of its edges"
             )
-        if weight == "weight" and self.stored.catalog.weight is not None:
-            return self.stored.catalog.weight
-        return weight if weight in {each.name for each in self.stored.catalog.columns} else None
+        if weight == "weight" and self.stored.weight is not None:
+            return self.stored.weight
+        return weight if weight in {each.name for each in self.stored.columns} else None
 
     def if_there(self, weight: Weight) -> Weight:
         """See :meth:`NetworkXGraph.if_there`."""
@@ -82,17 +81,17 @@ class StoredGraph(NetworkXGraph):
 
     def is_whole(self, column: str | None) -> bool:
         """Whether the numbers of a column of the edges are whole; without one they are 1."""
-        kinds = {each.name: each.dtype.kind for each in self.stored.catalog.columns}
+        kinds = {each.name: each.dtype.kind for each in self.stored.columns}
         return column is None or kinds[column] in "iu"
 
     def to_penstock(self, weight: Weight = None, parallel: Parallel = "sum") -> Graph:
         """See :meth:`NetworkXGraph.to_penstock`; weighted only if there is such a column."""
         column = self.column(weight)
-        if column is None or column == self.stored.catalog.weight:
+        if column is None or column == self.stored.weight:
             return self.stored
         raise OptionError(
             f"weight: edges have a column {column!r}, but the graph was built with "
-            f"{self.stored.catalog.weight!r} as its weight; build it with weights={column!r}"
+            f"{self.stored.weight!r} as its weight; build it with weights={column!r}"
         )
 
     def lists(
@@ -130,7 +129,7 @@ class StoredGraph(NetworkXGraph):
     def _edge_table(self) -> EdgeTable:
         """All edges, with all columns."""
         direction = self.stored.stored("out")
-        entries, columns = self._num_entries(direction), self.stored.catalog.columns
+        entries, columns = self._num_entries(direction), self.stored.columns
         self._check_room(entries, 12 + sum(column.dtype.itemsize for column in columns))
         neighbours: U32 = np.empty(entries, np.uint32)
         values = {column.name: np.empty(entries, column.dtype) for column in columns}
@@ -144,7 +143,7 @@ class StoredGraph(NetworkXGraph):
         return EdgeTable(lists.offsets, lists.neighbours, moved)
 
     def _num_entries(self, direction: Direction) -> int:
-        return self.stored.catalog.directions[direction].num_edges
+        return self.stored.list_stats(direction).num_edges
 
     def _check_room(self, entries: int, entry_bytes: int) -> None:
         # Put into order they are there four times for a moment.
@@ -232,17 +231,14 @@ class StoredGraph(NetworkXGraph):
     def _with_edges(
         self, ids: Array, edges: Result, chosen: slice | Array = slice(None)
     ) -> StoredGraph:
-        catalog = self.stored.catalog
-        view = frozen_graph(
-            FrozenIds(ids),
+        made = graph_of_edges(
+            self.stored.description,
+            ids,
             np.searchsorted(ids, edges.src[chosen]),
             np.searchsorted(ids, edges.dst[chosen]),
-            {each.name: getattr(edges, each.name)[chosen] for each in catalog.columns},
-            directed=self.directed,
-            weight=catalog.weight,
-            multigraph=self.multigraph,
+            {each.name: getattr(edges, each.name)[chosen] for each in self.stored.columns},
         )
-        return StoredGraph(view)
+        return StoredGraph(made)
 
     def to_networkx(self) -> nx.Graph:
         """The graph as NetworkX has it; refused if it is too large for that."""

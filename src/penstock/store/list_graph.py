@@ -1,0 +1,164 @@
+"""Graphs of lists in memory that never change, and lists in memory as a source of blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from penstock.jit import kernel
+from penstock.store.graph import Graph
+from penstock.store.grouping import group_lists
+from penstock.store.kept import Kept
+from penstock.store.source import Description, InPlace, ListArrays
+from penstock.types import U32, Adjacency, Array, Direction
+
+
+@dataclass(frozen=True, slots=True)
+class FixedIds:
+    """The user's ids, ascending, and the vertex number of each; None if they are 0, 1, 2, ..."""
+
+    ids: Array
+    vid_of_rank: U32 | None = None
+    #: What others keep with the ids.
+    kept: Kept = field(default_factory=Kept)
+
+    def in_order(self) -> tuple[Array, U32 | None]:
+        """The ids, and the vertex number of each."""
+        return self.ids, self.vid_of_rank
+
+
+class PackedLists(NamedTuple):
+    """Lists in memory, one after another: that of vertex v is
+    ``neighbours[offsets[v] : offsets[v + 1]]``; ``columns`` are aligned with it. Offsets are uint32
+    or uint64.
+    """
+
+    offsets: Array
+    neighbours: U32
+    columns: tuple[Array, ...] = ()
+
+    @property
+    def starts(self) -> Array:
+        """Where each list begins."""
+        return self.offsets[:-1]
+
+    @property
+    def ends(self) -> Array:
+        """Where each list ends."""
+        return self.offsets[1:]
+
+
+class ListGraph(Graph):
+    """A graph of packed lists, which are used where they stand. What the description says of lists
+    is counted here.
+    """
+
+    def __init__(
+        self, description: Description, ids: FixedIds, lists: Mapping[Direction, PackedLists]
+    ) -> None:
+        self._ids = ids
+        self._lists = dict(lists)
+        self._degrees = {each: np.diff(of.offsets).astype(np.uint32) for each, of in lists.items()}
+        found = {each: group_lists(degrees) for each, degrees in self._degrees.items()}
+        self._tables = {each: grouping.table for each, grouping in found.items()}
+        stats = {each: grouping.stats for each, grouping in found.items()}
+        super().__init__(replace(description, lists=stats))
+        self.kept_of_ids = ids.kept
+
+    @property
+    def ids(self) -> Array:
+        """See :class:`~penstock.store.source.GraphSource`."""
+        return self._ids.ids
+
+    @property
+    def vid_of_rank(self) -> U32 | None:
+        """See :class:`~penstock.store.source.GraphSource`."""
+        return self._ids.vid_of_rank
+
+    @property
+    def storage(self) -> None:
+        """See :class:`~penstock.store.source.GraphSource`; there are no pages."""
+
+    def degrees(self, direction: Direction) -> U32:
+        """See :class:`~penstock.store.source.GraphSource`."""
+        return self._degrees[self.stored(direction)]
+
+    def page_table(self, direction: Direction) -> Array:
+        """See :class:`~penstock.store.source.GraphSource`."""
+        return self._tables[self.stored(direction)]
+
+    def source(self, direction: Direction) -> MemoryLists:
+        """See :class:`~penstock.store.source.GraphSource`."""
+        lists = self._lists[self.stored(direction)]
+        return MemoryLists(
+            InPlace(lists.starts, lists.ends, lists.neighbours, lists.columns, lists.offsets)
+        )
+
+    def iter_adjacency(self, direction: Direction = "out", threads: int = 1) -> Iterator[Adjacency]:
+        """See :class:`~penstock.store.source.GraphSource`."""
+        offsets, neighbours, columns = self._lists[self.stored(direction)]
+        degrees, table = self.degrees(direction), self.page_table(direction)
+        names = [column.name for column in self.columns]
+        for first, count in zip(
+            table["first_vid"].tolist(), table["num_vertices"].tolist(), strict=True
+        ):
+            some = slice(int(offsets[first]), int(offsets[first + count]))
+            values = {name: each[some] for name, each in zip(names, columns, strict=True)}
+            yield Adjacency(first, degrees[first : first + count], neighbours[some], values)
+
+
+class MemoryLists:
+    """Lists that are all in memory, as a :class:`~penstock.store.source.ListSource`."""
+
+    base = None
+
+    def __init__(self, in_place: InPlace) -> None:
+        self.in_place = in_place
+
+    def base_pages(self, page: int) -> range:
+        """See :class:`~penstock.store.source.ListSource`."""
+        return range(0)
+
+    def fill(
+        self,
+        first: int,
+        count: int,
+        stored: ListArrays | None,
+        columns: Sequence[int],
+        out: ListArrays,
+    ) -> None:
+        """See :class:`~penstock.store.source.ListSource`."""
+        starts, ends, neighbours, values, _ = self.in_place
+        chosen = tuple(values[k] for k in columns)
+        some = slice(first, first + count)
+        copy_lists(starts[some], ends[some], (neighbours, *chosen), out)
+
+
+def copy_lists(starts: Array, ends: Array, values: Sequence[Array], out: ListArrays) -> None:
+    """Copy lists that stand anywhere, and the columns that go with them, one after another."""
+    measure(starts, ends, out.offsets)
+    for old, new in zip(values, (out.neighbours, *out.columns), strict=True):
+        _copy(starts, ends, old, out.offsets, new)
+
+
+@kernel
+def measure(starts, ends, offsets):  # type: ignore[no-untyped-def]
+    """Where copies of lists begin, one after another, and where the last one ends."""
+    total, one = np.uint64(0), np.uint64(1)
+    offsets[0] = 0
+    for i in range(np.uint64(len(starts))):
+        total += np.uint64(ends[i]) - np.uint64(starts[i])
+        offsets[i + one] = total
+
+
+@kernel
+def _copy(starts, ends, values, offsets, out):  # type: ignore[no-untyped-def]
+    """Copy lists to where :func:`measure` says."""
+    for i in range(np.uint64(len(starts))):
+        at = np.uint64(offsets[i])
+        for k in range(np.uint64(starts[i]), np.uint64(ends[i])):
+            out[at] = values[k]
+            at += np.uint64(1)
