@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -28,6 +29,19 @@ def distinct(values: Array) -> Array:
     keep = np.ones(len(found), bool)
     np.not_equal(found[1:], found[:-1], out=keep[1:])
     return found[keep]
+
+
+def sequential_sum(values: Iterable[Any]) -> Any:
+    """The sum of numbers from left to right. Python's ``sum`` makes up for the rounding of floats
+    from version 3.12 on, and so gives other bits than before.
+
+    >>> sequential_sum([0.1] * 10)
+    0.9999999999999999
+    """
+    total: Any = 0
+    for value in values:
+        total += value
+    return total
 
 
 def fresh(length: int, dtype: DTypeLike) -> Array:

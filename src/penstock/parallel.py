@@ -45,6 +45,8 @@ class Workers:
         self.count = count
         #: How many of them take part, unless a call says otherwise.
         self.at_once = count
+        #: Whether the run that is going on begins no further piece.
+        self.stopping = False
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="penstock")
 
     def run(
@@ -66,7 +68,7 @@ class Workers:
         turn = iter(range(len(pieces)))
         choose = (lambda worker: next(turn, None)) if take is None else take
         lock = threading.Lock()
-        stopped = False
+        stopped = self.stopping = False
 
         def work(worker: int) -> None:
             nonlocal stopped
@@ -79,7 +81,7 @@ class Workers:
                     results[index] = function(worker, pieces[index])
                 except BaseException as error:
                     errors.append((index, error))
-                    stopped = True
+                    stopped = self.stopping = True
 
         if len(pieces) == 1 and take is None:
             return [function(0, pieces[0])]
@@ -90,7 +92,7 @@ class Workers:
                 futures.append(self._pool.submit(work, k))
             wait(futures)
         finally:
-            stopped = True
+            stopped = self.stopping = True
             wait(futures)
         if errors:
             earliest = min(errors, key=lambda each: each[0])[1]

@@ -18,7 +18,6 @@ KERNELS = (
     "finish",
     "finish_some",
     "merge",
-    "join",
     "push",
 )
 

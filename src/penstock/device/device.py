@@ -58,8 +58,8 @@ class ProgramDevice(Protocol):
         self, stream: int, piece: Piece, base: int, at: int, local: Arrays, sums: Arrays,
         params: Params,
     ) -> None:  # fmt: skip
-        """Gather over lists or parts of them into the accumulators, which begin with vertex
-        ``at``.
+        """Gather over lists or parts of them, each after what is in its accumulators, which begin
+        with vertex ``at``.
         """
 
     def close(self) -> None:

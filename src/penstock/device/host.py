@@ -48,7 +48,7 @@ class HostDevice:
         self, stream: int, piece: Piece, base: int, at: int, local: Arrays, sums: Arrays,
         params: Params,
     ) -> None:  # fmt: skip
-        """Gather over lists or parts of them into accumulators."""
+        """Gather over lists or parts of them, going on with accumulators."""
         self._kernels.accumulate(
             piece.block, piece.begin, piece.end, base, at, self._low, self._gathered, local, sums,
             params,

@@ -76,10 +76,9 @@ class ReferenceKernels:
 
     def _gathered(
         self, block: Block, v: int, base: int, low: int, gathered: Arrays, local: Arrays,
-        params: tuple[Any, ...],
+        params: tuple[Any, ...], a: Any,
     ) -> Any:  # fmt: skip
-        identities = self._program.identities
-        a = self._typed(identities if len(identities) > 1 else identities[0])
+        """The sum ``a``, and what the list of a vertex adds to it from left to right."""
         dst = self._fields(self.signature.local, local, v - base, v)
         for k in _edges(block, v):
             u = int(block.neighbours[k])
@@ -125,8 +124,10 @@ class ReferenceKernels:
     ) -> tuple[float, ...]:  # fmt: skip
         """The same for given vertices."""
         rows = []
+        identities = self._program.identities
+        zero = self._typed(identities if len(identities) > 1 else identities[0])
         for v in map(int, vertices):
-            a = self._gathered(block, v, base, low, gathered, local, params)
+            a = self._gathered(block, v, base, low, gathered, local, params, zero)
             rows.append(self._applied(v, base, local, a, new, active, params))
         return self._sums(rows)
 
@@ -134,10 +135,11 @@ class ReferenceKernels:
         self, block: Block, begin: int, end: int, base: int, at: int, low: int, gathered: Arrays,
         local: Arrays, sums: Arrays, params: tuple[Any, ...],
     ) -> None:  # fmt: skip
-        """Gather over lists or parts of them into accumulators."""
+        """Gather over lists or parts of them, going on with accumulators."""
         for v in range(begin, end):
-            a = self._gathered(block, v, base, low, gathered, local, params)
-            self._add(sums, v - at, a)
+            had = self._read(sums, v - at)
+            a = self._gathered(block, v, base, low, gathered, local, params, had)
+            self._store(a, sums, v - at)
 
     def _read(self, sums: Arrays, index: int) -> Any:
         parts = tuple(array[index].item() for array in sums)
@@ -169,11 +171,6 @@ class ReferenceKernels:
         """Sum neighbouring accumulators into the first of them."""
         for j in range(first + 1, stop):
             self._add(sums, first, self._read(sums, j))
-
-    def join(self, sums: Arrays, first: int, others: Arrays) -> None:
-        """Sum accumulators of the same vertices."""
-        for j in range(len(others[0])):
-            self._add(sums, first + j, self._read(others, j))
 
     def push(
         self, block: Block, vertices: U32, found: U32, gathered: Arrays, of_dst: Arrays,

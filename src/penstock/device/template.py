@@ -1,18 +1,18 @@
 """The text of a program's kernels for the CPU.
 
-Each kernel is a loop around the user's functions. Sums run in four strands that are joined at the
-end: gathers then wait for memory together. The order is fixed by the list, so results are the same
-whoever computes them. Indices are unsigned: Numba need not ask whether they count from the end.
+Each kernel is a loop around the user's functions. A list is summed from left to right, beginning
+with the identity or with what its earlier parts came to, so that the result is the same wherever it
+is cut. Each addition waits for the one before: of a long list, the next one is summed at the same
+time. Indices are unsigned: Numba need not ask whether they count from the end.
 
 =============  ====================================================================================
 init           values to begin with
 pull           gather over whole lists, apply
 pull_some      the same for given vertices
-accumulate     gather over lists or parts of them into accumulators
+accumulate     gather over lists or parts of them, going on with accumulators
 finish         apply what was accumulated
 finish_some    the same for given vertices
 merge          sum neighbouring accumulators: those of a vertex whose list was in several blocks
-join           sum accumulators of the same vertices, made by different devices
 push           gather along out-lists of given vertices into the accumulators of their neighbours
 =============  ====================================================================================
 
@@ -22,7 +22,8 @@ arrays begin with vertex ``low`` and neighbour ids count from there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from penstock.device.signature import ProgramSignature
 from penstock.device.spelling import (
@@ -48,7 +49,8 @@ from penstock.jit import atomic_add, compare_and_swap, prefetch
 kernel = njit(nogil=True, cache=True, error_model="numpy")
 function = njit(nogil=True, error_model="numpy")
 ONE = np.uint64(1)
-FOUR = np.uint64(4)
+TWO = np.uint64(2)
+LONG = np.uint64(32)
 AHEAD = np.uint64(16)
 
 '''
@@ -66,9 +68,10 @@ def module_text(signature: ProgramSignature) -> str:
         identities(signature),
         *before,
         *functions,
-        *(_init(signature), _pull(signature, some=False), _pull(signature, some=True)),
-        *(_accumulate(signature), _finish(signature, some=False), _finish(signature, some=True)),
-        *(_merge(signature), _join(signature), _push(signature)),
+        *(_init(signature), _edge_value(signature)),
+        *(_pull(signature, some=False), _pull(signature, some=True), _accumulate(signature)),
+        *(_finish(signature, some=False), _finish(signature, some=True), _merge(signature)),
+        _push(signature),
     ]
     return "\n\n".join(piece.strip("\n") for piece in pieces) + "\n"
 
@@ -99,37 +102,68 @@ def _edge(signature: ProgramSignature, k: str) -> list[str]:
     ]
 
 
-def _gather(signature: ProgramSignature, k: str) -> list[str]:
-    """Lines that make ``x`` from edge ``k`` when values are pulled from neighbour ``u``."""
+def _edge_value(signature: ProgramSignature) -> str:
+    """A function that makes what is summed from edge ``k`` when values are pulled."""
     written = signature.written["gather"]
-    lines = [f"u = np.uint64(neighbours[{k}])"]
+    lines = ["u = np.uint64(neighbours[k])"]
     lines += record(signature, "src", signature.gathered, "g_{}[u]")
     if "vid" in written.fields("src"):
         lines.append("src_vid = np.int64(u + low)")
-    return [*lines, *_edge(signature, k), *take(signature, "x", call(written))]
+    lines += [*_edge(signature, "k"), *take(signature, "x", call(written)), "return x"]
+    head = f"def edge_value(k, {', '.join(_edge_inputs(signature, ''))}):"
+    return "\n".join([f"@function\n{head}", *(f"    {line}" for line in lines)])
 
 
-def _loop(signature: ProgramSignature) -> list[str]:
-    """Sum ``gather`` over the list of vertex ``v`` into ``a``, in four strands."""
-    zero = identity(signature)
-    lines = ["k = np.uint64(offsets[v - first])", "stop = np.uint64(ends[v - first])"]
-    lines += [f"s{j} = {zero}" for j in range(4)]
-    lines.append("while k + FOUR <= stop:")
-    for j in range(4):
-        index = "k" if j == 0 else f"k + np.uint64({j})"
-        inner = [*_gather(signature, index), *plus(signature, f"s{j}", "x")]
-        lines += [f"    {line}" for line in inner]
-    lines += ["    k += FOUR", "while k < stop:"]
-    lines += [
-        f"    {line}"
-        for line in [*_gather(signature, "k"), *plus(signature, "s0", "x"), "k += ONE"]
+def _edge_inputs(signature: ProgramSignature, mark: str) -> list[str]:
+    """What ``edge_value`` needs besides the edge; ``mark`` is that of the fields of ``dst``."""
+    given = [each for each in signature.written["gather"].inputs if each.kind in ("dst", "p")]
+    return [
+        *("neighbours", "low"),
+        *(f"g_{name}" for name in signature.gathered),
+        *(f"c_{name}" for name in signature.edge_fields),
+        *(f"{mark if each.kind == 'dst' else ''}{each.name}" for each in given),
     ]
-    lines += [
-        *plus(signature, "s0", "s1"),
-        *plus(signature, "s2", "s3"),
-        *plus(signature, "s0", "s2"),
+
+
+def _add_edge(signature: ProgramSignature, k: str, into: str, mark: str = "") -> list[str]:
+    """Sum what edge ``k`` gives into an accumulator."""
+    value = f"edge_value({k}, {', '.join(_edge_inputs(signature, mark))})"
+    return [f"x = {value}", *plus(signature, into, "x")]
+
+
+def _loop(signature: ProgramSignature, over: _Over, start: Callable[[str], str]) -> list[str]:
+    """Sum ``gather`` over the list of vertex ``v`` into ``a``, from left to right.
+
+    ``start`` says what the sum of a vertex begins with. If the list is long, as much of the next
+    one (that of ``w``, into ``b``) is summed in turn with it; then it is *begun* when it comes.
+    """
+    both = [
+        *_add_edge(signature, "k", "a"),
+        *_add_edge(signature, "k + ONE", "a"),
+        *_add_edge(signature, "h", "b", "next_"),
+        *_add_edge(signature, "h + ONE", "b", "next_"),
+        *("k += TWO", "h += TWO"),
     ]
-    return [*lines, "a = s0"]
+    ahead = [
+        *(over.next, "begun = True"),
+        *("h = np.uint64(offsets[w - first])", "halt = np.uint64(ends[w - first])"),
+        *(f"b = {start('w')}", *_of_dst(signature, "w", "next_")),
+        *("half = k + TWO * (min(stop - k, halt - h) // TWO)", "while k < half:"),
+        *(f"    {line}" for line in both),
+    ]
+    return [
+        *("stop = np.uint64(ends[v - first])", "if begun:", "    k = h", "    a = b", "else:"),
+        *("    k = np.uint64(offsets[v - first])", f"    a = {start('v')}"),
+        *("begun = False", f"if k + LONG <= stop and {over.has_next}:"),
+        *(f"    {line}" for line in ahead),
+        "while k < stop:",
+        *(f"    {line}" for line in [*_add_edge(signature, "k", "a"), "k += ONE"]),
+    ]
+
+
+def _before_lists(signature: ProgramSignature) -> list[str]:
+    """What :func:`_loop` needs before the first list."""
+    return ["begun = False", "h = np.uint64(0)", f"b = {identity(signature)}"]
 
 
 def _fetch() -> list[str]:
@@ -140,10 +174,12 @@ def _fetch() -> list[str]:
     return [ahead, "    prefetch(neighbours, offsets[v - first + AHEAD])"]
 
 
-def _of_dst(signature: ProgramSignature) -> list[str]:
-    lines = record(signature, "dst", signature.of_dst, "l_{}[i]")
+def _of_dst(signature: ProgramSignature, vertex: str, mark: str = "") -> list[str]:
+    """Lines that load the fields that ``gather`` reads of the vertex whose list it is."""
+    place = f"l_{{}}[{vertex} - np.uint64(base)]"
+    lines = record(signature, f"{mark}dst", signature.of_dst, place)
     if "vid" in signature.written["gather"].fields("dst"):
-        lines.append("dst_vid = np.int64(v)")
+        lines.append(f"{mark}dst_vid = np.int64({vertex})")
     return lines
 
 
@@ -171,51 +207,73 @@ def _text(head: str, lines: Iterable[str], loop: Iterable[str], over: str) -> st
     return "\n".join([*text, f"    {over}", *(f"        {line}" for line in loop)]) + "\n"
 
 
-_RANGE = "for v in range(np.uint64(begin), np.uint64(end)):"
-_SOME = "for w in vertices:"
+class _Over(NamedTuple):
+    """How a kernel goes over vertices: its arguments, the loop, the vertex of a turn; whether
+    another one follows, and how to get at it.
+    """
+
+    arguments: str
+    loop: str
+    vertex: list[str]
+    has_next: str
+    next: str
 
 
-def _over(*, some: bool) -> tuple[str, str, list[str]]:
-    """Arguments, loop and first lines of a kernel over a range or over given vertices."""
-    if some:
-        return "vertices", _SOME, ["v = np.uint64(w)", "i = v - np.uint64(base)"]
-    return "begin, end", _RANGE, ["i = v - np.uint64(base)"]
+_RANGE = _Over(
+    "begin, end", "for v in range(np.uint64(begin), np.uint64(end)):", [],
+    "v + ONE < np.uint64(end)", "w = v + ONE",
+)  # fmt: skip
+_SOME = _Over(
+    "vertices", "for q in range(np.uint64(len(vertices))):", ["v = np.uint64(vertices[q])"],
+    "q + ONE < np.uint64(len(vertices))", "w = np.uint64(vertices[q + ONE])",
+)  # fmt: skip
+_INDEX = "i = v - np.uint64(base)"
 
 
 def _init(signature: ProgramSignature) -> str:
     written = signature.written["init"]
     lines = [*_unpack(signature.of_init, "l", "local"), *_unpack(signature.new, "n", "new")]
-    loop = ["i = v - np.uint64(base)", *record(signature, "vertex", signature.of_init, "l_{}[i]")]
+    loop = [_INDEX, *record(signature, "vertex", signature.of_init, "l_{}[i]")]
     loop += ["vertex_vid = np.int64(v)", *set_state(signature, call(written))]
     head = "def init(begin, end, base, local, new, params):"
-    return _text(head, [*lines, *_params(signature)], loop, _RANGE)
+    return _text(head, [*lines, *_params(signature)], loop, _RANGE.loop)
 
 
 def _pull(signature: ProgramSignature, *, some: bool) -> str:
-    which, over, loop = _over(some=some)
+    over = _SOME if some else _RANGE
     lines = [*_block(signature), *_unpack(signature.gathered, "g", "gathered")]
     lines += [*_unpack(signature.local, "l", "local"), *_unpack(signature.new, "n", "new")]
     lines += ["low = np.uint64(low)", *_params(signature), *_start(signature)]
     name = "pull_some" if some else "pull"
-    head = f"def {name}(block, {which}, base, low, gathered, local, new, active, params):"
-    fetch = [] if some else _fetch()
-    loop += [*fetch, *_of_dst(signature), *_loop(signature), *_apply(signature)]
-    return _text(head, lines, loop, over) + _return(signature)
+    head = f"def {name}(block, {over.arguments}, base, low, gathered, local, new, active, params):"
+    loop = [*over.vertex, _INDEX, *([] if some else _fetch()), *_of_dst(signature, "v")]
+    loop += [*_loop(signature, over, lambda _: identity(signature)), *_apply(signature)]
+    return _text(head, [*lines, *_before_lists(signature)], loop, over.loop) + _return(signature)
 
 
 def _accumulate(signature: ProgramSignature) -> str:
     lines = [*_block(signature), *_unpack(signature.gathered, "g", "gathered")]
     lines += [*_unpack(signature.local, "l", "local"), "low = np.uint64(low)", *_params(signature)]
-    loop = ["i = v - np.uint64(base)", *_fetch(), *_of_dst(signature), *_loop(signature)]
-    loop += ["j = v - np.uint64(at)", *_add_to(signature, "j", "a")]
+
+    def places(vertex: str) -> list[str]:
+        return _places(signature, f"{vertex} - np.uint64(at)")
+
+    loop = [*_fetch(), *_of_dst(signature, "v")]
+    loop += _loop(signature, _RANGE, lambda vertex: tuple_of(places(vertex)))
+    pairs = zip(places("v"), parts(signature, "a"), strict=True)
+    loop += [f"{place} = {part}" for place, part in pairs]
     head = "def accumulate(block, begin, end, base, at, low, gathered, local, sums, params):"
-    return _text(head, lines, loop, _RANGE)
+    return _text(head, [*lines, *_before_lists(signature)], loop, _RANGE.loop)
+
+
+def _places(signature: ProgramSignature, index: str) -> list[str]:
+    """The accumulators of a vertex."""
+    return [f"sums[{k}][{index}]" for k in range(len(signature.program.accumulators))]
 
 
 def _add_to(signature: ProgramSignature, index: str, value: str) -> list[str]:
     """Sum a value into the accumulators of a vertex."""
-    count = len(signature.program.accumulators)
-    places = [f"sums[{k}][{index}]" for k in range(count)]
+    places = _places(signature, index)
     lines = [f"had = {tuple_of(places)}", *plus(signature, "had", value)]
     return [
         *lines,
@@ -224,30 +282,20 @@ def _add_to(signature: ProgramSignature, index: str, value: str) -> list[str]:
 
 
 def _finish(signature: ProgramSignature, *, some: bool) -> str:
-    which, over, loop = _over(some=some)
+    over = _SOME if some else _RANGE
     lines = [*_unpack(signature.local, "l", "local"), *_unpack(signature.new, "n", "new")]
     lines += [*_params(signature), *_start(signature)]
-    count = len(signature.program.accumulators)
-    loop += ["j = v - np.uint64(at)", f"a = {tuple_of([f'sums[{k}][j]' for k in range(count)])}"]
+    loop = [*over.vertex, _INDEX, "j = v - np.uint64(at)"]
+    loop += [f"a = {tuple_of(_places(signature, 'j'))}", *_apply(signature)]
     name = "finish_some" if some else "finish"
-    head = f"def {name}({which}, base, at, local, sums, new, active, params):"
-    return _text(head, lines, [*loop, *_apply(signature)], over) + _return(signature)
+    head = f"def {name}({over.arguments}, base, at, local, sums, new, active, params):"
+    return _text(head, lines, loop, over.loop) + _return(signature)
 
 
 def _merge(signature: ProgramSignature) -> str:
     """The accumulators from ``first`` to ``stop``, into the first of them."""
-    count = len(signature.program.accumulators)
-    loop = [f"a = {tuple_of([f'sums[{k}][j]' for k in range(count)])}"]
-    loop += _add_to(signature, "first", "a")
+    loop = [f"a = {tuple_of(_places(signature, 'j'))}", *_add_to(signature, "first", "a")]
     return _text("def merge(sums, first, stop):", [], loop, "for j in range(first + 1, stop):")
-
-
-def _join(signature: ProgramSignature) -> str:
-    """The accumulators ``others``, one after another, into those from place ``first`` on."""
-    count = len(signature.program.accumulators)
-    loop = ["i = first + j", f"a = {tuple_of([f'others[{k}][j]' for k in range(count)])}"]
-    loop += _add_to(signature, "i", "a")
-    return _text("def join(sums, first, others):", [], loop, "for j in range(len(others[0])):")
 
 
 def _push(signature: ProgramSignature) -> str:
@@ -255,7 +303,7 @@ def _push(signature: ProgramSignature) -> str:
     written = signature.written["gather"]
     lines = [*_block(signature), *_unpack(signature.gathered, "g", "gathered")]
     lines += [*_unpack(signature.of_dst, "d", "of_dst"), *_params(signature), "emitted = 0"]
-    loop = ["v = np.uint64(w)", *record(signature, "src", signature.gathered, "g_{}[v]")]
+    loop = [*_SOME.vertex, *record(signature, "src", signature.gathered, "g_{}[v]")]
     loop += ["src_vid = np.int64(v)", "k = np.uint64(offsets[v - first])"]
     loop += ["stop = np.uint64(ends[v - first])", "while k < stop:"]
     inner = ["u = np.uint64(neighbours[k])", *record(signature, "dst", signature.of_dst, "d_{}[u]")]
@@ -265,7 +313,7 @@ def _push(signature: ProgramSignature) -> str:
     inner += ["    emitted += 1", "k += ONE"]
     loop += [f"    {line}" for line in inner]
     head = "def push(block, vertices, found, gathered, of_dst, sums, touched, params):"
-    return _text(head, lines, loop, _SOME) + "    return emitted\n"
+    return _text(head, lines, loop, _SOME.loop) + "    return emitted\n"
 
 
 def _add_atomic(signature: ProgramSignature) -> list[str]:

@@ -23,8 +23,12 @@ from penstock.device.spec import Device
 from penstock.engine.dealing import DynamicScheduler, StaticScheduler
 from penstock.engine.division import Shares
 from penstock.engine.engine import Engine
+from penstock.parallel import Workers
 from penstock.stream.lists import Piece
-from penstock.types import U8, Array
+from penstock.types import U8
+
+#: How often one that waits for another device looks whether the work was stopped.
+STOP_SECONDS = 0.1
 
 
 def owners_of(streams: int, weights: Sequence[int]) -> list[int]:
@@ -219,29 +223,36 @@ class DeviceGroup:
         self, stream: int, piece: Piece, base: int, at: int, local: Arrays, sums: Any,
         params: Params,
     ) -> None:  # fmt: skip
-        """Gather into accumulators, on the device that the stream serves."""
+        """Gather, going on with accumulators, on the device that the stream serves."""
         device = self.devices[self._owners[stream]]
         device.accumulate(self._places[stream], piece, base, at, local, sums, params)
 
 
-class Pending:
-    """Accumulators that several devices make for the same piece: summed in the order of the
-    devices when the last one is there, so that the outcome does not depend on who was first.
-    """
+class Relay:
+    """Passes the accumulators of a piece from device to device, in their order."""
 
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._parts: dict[tuple[int, int], dict[int, tuple[Array, ...]]] = {}
-        self._lock = threading.Lock()
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+        self._turns: dict[tuple[int, int], int] = {}
+        self._changed = threading.Condition()
 
-    def add(
-        self, piece: Piece, device: int, sums: tuple[Array, ...]
-    ) -> list[tuple[Array, ...]] | None:
-        """All parts of a piece, if this was the last one."""
-        with self._lock:
-            parts = self._parts.setdefault((piece.page, piece.begin), {})
-            parts[device] = sums
-            if len(parts) < self._count:
-                return None
-            del self._parts[piece.page, piece.begin]
-        return [parts[k] for k in range(self._count)]
+    def wait(self, piece: Piece, device: int) -> bool:
+        """Whether it is the device's turn; False if the work was stopped instead."""
+        key = piece.page, piece.begin
+
+        def ready() -> bool:
+            return self._turns.get(key, 0) == device
+
+        with self._changed:
+            # What stops the workers knows nothing of those that wait here.
+            while not self._changed.wait_for(ready, STOP_SECONDS):
+                if self._workers.stopping:
+                    return False
+        return True
+
+    def pass_on(self, piece: Piece) -> None:
+        """The next device goes on."""
+        key = piece.page, piece.begin
+        with self._changed:
+            self._turns[key] = self._turns.get(key, 0) + 1
+            self._changed.notify_all()

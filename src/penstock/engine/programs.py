@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from penstock.arrays import sequential_sum
 from penstock.device.signature import ProgramSignature
 from penstock.engine.checkpoint_file import Facts
 from penstock.engine.device_group import DeviceGroup
@@ -17,7 +18,8 @@ from penstock.engine.engine import Engine
 from penstock.engine.profile import profile_for
 from penstock.engine.recovery import Recovery
 from penstock.engine.state import Given, State
-from penstock.engine.sweeps import Sweeps, spans
+from penstock.engine.sums import spans
+from penstock.engine.sweeps import Sweeps
 from penstock.errors import OptionError
 from penstock.metrics import Counters, clock
 from penstock.store.page import checksum
@@ -182,7 +184,7 @@ class ProgramRun:
                 rows = self.sweeps.notify_pull(frontier, params)
             else:
                 rows = self.sweeps.push(frontier, params)
-            sums = [sum(column) for column in zip(*rows, strict=True)] if rows else []
+            sums = _column_sums(rows)
             self.totals = {
                 name: float(value)
                 for name, value in zip(self.program.totals, sums[1:], strict=False)
@@ -209,7 +211,7 @@ class ProgramRun:
         table = self._engine.lists("in").table
         for pages in batches_of(table, every or len(table), self._page):
             rows = [*self._partial, *self.sweeps.pull(params, pages)]
-            self._partial = [[sum(column) for column in zip(*rows, strict=True)]] if rows else []
+            self._partial = [_column_sums(rows)] if rows else []
             self._page = pages.stop
             if pages.stop < len(table):
                 arrays = self._saved_arrays()
@@ -296,6 +298,11 @@ class ProgramRun:
         if self._settings.start is not None and self.program.activate is not None:
             self.active[:] = 0
             self.active[self._settings.start] = 1
+
+
+def _column_sums(rows: list[Any]) -> list[Any]:
+    """What kernels returned, added up in order: the active vertices, and each total."""
+    return [sequential_sum(column) for column in zip(*rows, strict=True)]
 
 
 def as_bytes(array: Array) -> U8:

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.engine.counts import Counts, HeadBytes
 from penstock.engine.division import ONE, Shares, divide
-from penstock.engine.needs import ListForm, Needs, ProgramNeeds
+from penstock.engine.needs import ListForm, Needs
 from penstock.engine.options import RunOptions
 from penstock.errors import OptionError
 from penstock.stream.arena import buffer_bytes
@@ -101,7 +101,7 @@ def sizes_of(
     if program is not None:
         # Accumulators of all vertices, from one range to the next; those of the cache are optional.
         divided = shares.ranges > 1 and not program.pushes
-        beside = _device_bytes(counts, program, options, shares)
+        beside = _device_bytes(counts, options)
         state += beside + (program.sum_bytes * n if divided else 0)
         always = program.always_bytes * n + program.held_bytes + beside
         gathered = needs.gathered_bytes * n if program.may_travel else None
@@ -196,16 +196,13 @@ def cuts_of(counts: Counts, needs: Needs, options: RunOptions, shares: Shares) -
     return wanted_cuts(counts, needs.gathered_bytes)
 
 
-def _device_bytes(
-    counts: Counts, program: ProgramNeeds, options: RunOptions, shares: Shares
-) -> int:
-    """What devices take of the host's memory: in Strategy S, accumulators of pieces that others are
-    not through with, at worst of all; for each stream of a GPU, buffers for a page and its values.
+def _device_bytes(counts: Counts, options: RunOptions) -> int:
+    """What devices take of the host's memory: for each stream of a GPU, buffers for a page and its
+    values.
     """
-    waiting = (len(options.devices) - 1) * program.sum_bytes if shares.division == "S" else 0
     gpus = [device for device in options.devices if device.has_own_memory]
     pinned = 4 * counts.page_bytes + PINNED_BYTES
-    return waiting * counts.num_vertices + sum(device.threads or 1 for device in gpus) * pinned
+    return sum(device.threads or 1 for device in gpus) * pinned
 
 
 def wanted_cuts(counts: Counts, gathered_bytes: int) -> int:

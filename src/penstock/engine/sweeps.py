@@ -1,12 +1,14 @@
 """One iteration of a program over the lists: pull, notify-pull, push.
 
 A list too long for a page is gathered page by page into accumulators of their own (*slots*), which
-are summed in the order of the pages: the cuts are the graph's, whoever works on them.
+are summed in the order of the pages. Totals are added up page by page. Nothing else is summed on
+its own, so that results have the same bits however an iteration goes (record 19).
 """
 
 from __future__ import annotations
 
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -14,70 +16,26 @@ import numpy as np
 from penstock.arrays import distinct
 from penstock.device.lists import notify
 from penstock.device.signature import ProgramSignature
-from penstock.engine.device_group import DeviceGroup, Pending
+from penstock.engine.device_group import DeviceGroup, Relay
 from penstock.engine.device_push import push_on_devices
 from penstock.engine.engine import Engine
 from penstock.engine.ranges import Range, ranges_of
-from penstock.engine.scratch import ScratchColumn
 from penstock.engine.state import State
-from penstock.program import Program
-from penstock.store.page import LARGE
+from penstock.engine.sums import (
+    SPAN,
+    Cell,
+    RangeSums,
+    Slots,
+    grouped,
+    spans,
+    total_cells,
+)
 from penstock.stream.lists import Piece, by_page
 from penstock.types import U8, U32, Array
 
 Params = tuple[Any, ...]
 #: What a kernel returns: how many vertices are active, and the totals.
 Rows = list[Any]
-
-#: Vertices whose values are handled together.
-SPAN = 1 << 16
-
-
-def spans(num_vertices: int) -> list[tuple[int, int]]:
-    """All vertices, in ranges."""
-    return [(a, min(a + SPAN, num_vertices)) for a in range(0, num_vertices, SPAN)]
-
-
-class Slots:
-    """Accumulators for pages that hold a part of a list."""
-
-    def __init__(self, table: Array, program: Program, among: range | None = None) -> None:
-        pages = np.flatnonzero(table["kind"] == LARGE)
-        if among is not None:
-            pages = pages[(pages >= among.start) & (pages < among.stop)]
-        self._pages = pages
-        self._slot = {int(page): k for k, page in enumerate(pages)}
-        self.sums = identities(program, len(pages))
-        firsts = np.flatnonzero(table["run"][pages] == 0).tolist()
-        vertices = table["first_vid"][pages]
-        #: Vertex, first slot, slot after the last.
-        self.runs = [
-            (int(vertices[a]), a, b)
-            for a, b in zip(firsts, [*firsts[1:], len(pages)], strict=False)
-        ]
-
-    def __contains__(self, piece: Piece) -> bool:
-        return piece.page in self._slot
-
-    def pages_of(self, run: tuple[int, int, int]) -> range:
-        """The pages of a vertex's list."""
-        return range(int(self._pages[run[1]]), int(self._pages[run[2] - 1]) + 1)
-
-    def keep(self, vertices: U32) -> None:
-        """Forget all runs but those of these vertices (ascending)."""
-        owners = np.array([run[0] for run in self.runs], np.int64)
-        there = np.isin(owners, vertices)
-        self.runs = [run for run, kept in zip(self.runs, there.tolist(), strict=True) if kept]
-
-    def at(self, piece: Piece) -> int:
-        """The vertex that accumulators would begin with for this piece to meet its own."""
-        return piece.begin - self._slot[piece.page]
-
-
-def identities(program: Program, count: int) -> tuple[Array, ...]:
-    """Accumulators to begin with."""
-    pairs = zip(program.identities, program.accumulators, strict=True)
-    return tuple(np.full(count, value, dtype) for value, dtype in pairs)
 
 
 class Sweeps:
@@ -121,7 +79,7 @@ class Sweeps:
         slots = Slots(lists.table, self._signature.program, pages)
         firsts = lists.table["first_vid"].astype(np.int64)
 
-        def one(stream: int, piece: Piece) -> Any:
+        def one(stream: int, piece: Piece) -> tuple[int, Any]:
             base, local = state.local(self._signature.local, piece.begin, piece.end)
             new = state.new_arrays(piece.begin, piece.end)
             found = self._engine.timed_call(
@@ -129,18 +87,18 @@ class Sweeps:
                 params,
             )  # fmt: skip
             state.store(piece.begin, new)
-            return found
+            return piece.begin, found
 
-        def work(stream: int, piece: Piece) -> Rows:
+        def work(stream: int, piece: Piece) -> list[tuple[int, Any]]:
             if piece in slots:
                 self._gather(stream, piece, slots.at(piece), slots.sums, params)
                 return []
-            # Totals are added up page by page, so that they are the same wherever the pages are.
             parts = by_page(piece, firsts) if self._signature.program.totals else [piece]
             return [one(stream, part) for part in parts]
 
-        rows = chain.from_iterable(lists.scan(work, pages=pages, dealer=self._team.dealer))
-        return [*rows, *self._finish_slots(slots, params)]
+        found = chain.from_iterable(lists.scan(work, pages=pages, dealer=self._team.dealer))
+        rows = [*found, *self._finish_slots(slots, params)]
+        return [row for _, row in sorted(rows, key=itemgetter(0))]
 
     def _gather(self, stream: int, piece: Piece, at: int, sums: Any, params: Params) -> None:
         base, local = self._state.local(self._signature.local, piece.begin, piece.end)
@@ -148,20 +106,43 @@ class Sweeps:
             stream, piece, self._team.accumulate, stream, piece, base, at, local, sums, params
         )
 
-    def _finish_slots(self, slots: Slots, params: Params) -> Rows:
+    def _finish_slots(self, slots: Slots, params: Params) -> list[tuple[int, Any]]:
+        """Each vertex whose list is longer than a page, and what its kernel returned."""
         rows = []
         for vertex, first, stop in slots.runs:
             self._kernels.merge(slots.sums, first, stop)
-            rows.append(self._finish(vertex, vertex + 1, vertex - first, slots.sums, params))
+            cells = [(vertex, vertex + 1)]
+            rows += [
+                (vertex, row) for row in self._finish(cells, vertex - first, slots.sums, params)
+            ]
             self._team.changed(vertex, vertex + 1)
         return rows
 
-    def _finish(self, begin: int, end: int, at: int, sums: Any, params: Params) -> Any:
+    def _finish(self, cells: list[Cell], at: int, sums: Any, params: Params) -> Rows:
+        """Apply what was accumulated for consecutive cells."""
+        begin, end = cells[0][0], cells[-1][1]
         base, local = self._state.local(self._signature.local, begin, end)
         new = self._state.new_arrays(begin, end)
-        found = self._kernels.finish(begin, end, base, at, local, sums, new, self._active, params)
+        rest = (base, at, local, sums, new, self._active, params)
+        found = [self._kernels.finish(*cell, *rest) for cell in cells]
         self._state.store(begin, new)
         return found
+
+    def _finish_all(self, sums: RangeSums, params: Params) -> Rows:
+        """Apply what was accumulated for all vertices."""
+        engine, graph = self._engine, self._engine.graph
+
+        def apply(stream: int, cells: list[Cell]) -> Rows:
+            at, mine = sums.open(cells[0][0], cells[-1][1])
+            with engine.metrics.timed("kernel", stream):
+                return self._finish(cells, at, mine, params)
+
+        if self._signature.program.totals:
+            pulled = not graph.directed or "in" in graph.directions
+            groups = grouped(total_cells(graph.page_table("in" if pulled else "out")))
+        else:
+            groups = [[span] for span in spans(engine.num_vertices)]
+        return list(chain.from_iterable(engine.workers.run(apply, groups)))
 
     def _pull_ranges(self, params: Params) -> Rows:
         """Gather from one range of vertices after another, or from several that each have a device
@@ -170,7 +151,7 @@ class Sweeps:
         assert self._ranges is not None
         engine, program, team = self._engine, self._signature.program, self._team
         slots = Slots(self._ranges[0].lists.table, program)
-        sums = _Sums(engine, program, in_memory=self._state.in_memory)
+        sums = RangeSums.of(engine, program, in_memory=self._state.in_memory)
         if team.shares.division == "S":
             step = len(team.devices)
             for first in range(0, len(self._ranges), step):
@@ -181,55 +162,49 @@ class Sweeps:
         for vertex, first, stop in slots.runs:
             self._kernels.merge(slots.sums, first, stop)
             sums.set(vertex, [values[first] for values in slots.sums])
+        return self._finish_all(sums, params)
 
-        def apply(stream: int, span: tuple[int, int]) -> Any:
-            at, mine = sums.open(*span)
-            with engine.metrics.timed("kernel", stream):
-                return self._finish(*span, at, mine, params)
-
-        return engine.workers.run(apply, spans(engine.num_vertices))
-
-    def _gather_range(self, part: Range, slots: Slots, sums: _Sums, params: Params) -> None:
+    def _gather_range(self, part: Range, slots: Slots, sums: RangeSums, params: Params) -> None:
         """All devices gather from one range (Strategy P)."""
         self._team.forget()  # what they hold is of another range
         self._team.hold(part.low, self._state.gathered(part.low, part.high))
 
         def work(stream: int, piece: Piece) -> None:
-            inside = part.narrow(piece)
-            if piece in slots:
-                self._gather(stream, inside, slots.at(piece), slots.sums, params)
-                return
-            at, mine = sums.open(piece.begin, piece.end)
-            self._gather(stream, inside, at, mine, params)
-            sums.close(piece.begin, mine)
+            self._go_on(stream, part.narrow(piece), slots, sums, params)
 
         part.lists.scan(work, dealer=self._team.dealer)
 
-    def _gather_parts(self, parts: list[Range], slots: Slots, sums: _Sums, params: Params) -> None:
-        """Each device gathers from a range of its own, over all pages (Strategy S)."""
-        team, state, program = self._team, self._state, self._signature.program
+    def _gather_parts(
+        self, parts: list[Range], slots: Slots, sums: RangeSums, params: Params
+    ) -> None:
+        """Each device gathers from a range of its own, over all pages (Strategy S): of each piece,
+        one goes on where the one before has ended.
+        """
+        team, state = self._team, self._state
         team.hold_parts([(part.low, state.gathered(part.low, part.high)) for part in parts])
-        pending = Pending(len(parts))
+        relay = Relay(self._engine.workers)
 
         def work(stream: int, piece: Piece) -> None:
             number = team.number(stream)
             if number >= len(parts):
                 return
-            mine = identities(program, piece.end - piece.begin)
-            self._gather(stream, parts[number].narrow(piece), piece.begin, mine, params)
-            made = pending.add(piece, number, mine)
-            if made is None:
-                return
-            if piece in slots:
-                at, mine = slots.at(piece), slots.sums
-            else:
-                at, mine = sums.open(piece.begin, piece.end)
-            for others in made:
-                self._kernels.join(mine, piece.begin - at, others)
-            if piece not in slots:
-                sums.close(piece.begin, mine)
+            inside = parts[number].narrow(piece)
+            if relay.wait(piece, number):
+                self._go_on(stream, inside, slots, sums, params)
+                relay.pass_on(piece)
 
         parts[0].lists.scan(work, dealer=team.dealer)
+
+    def _go_on(
+        self, stream: int, piece: Piece, slots: Slots, sums: RangeSums, params: Params
+    ) -> None:
+        """Gather what is in a range, after what was in those before."""
+        if piece in slots:
+            self._gather(stream, piece, slots.at(piece), slots.sums, params)
+            return
+        at, mine = sums.open(piece.begin, piece.end)
+        self._gather(stream, piece, at, mine, params)
+        sums.close(piece.begin, mine)
 
     # Notify-pull
 
@@ -268,7 +243,7 @@ class Sweeps:
                 lists.scan(work, pages=slots.pages_of(run))
         else:
             rows = [row for row in lists.visit(touched, work) if row is not None]
-        rows += self._finish_slots(slots, params)
+        rows += [row for _, row in self._finish_slots(slots, params)]
         state.commit(touched)
         return rows
 
@@ -330,15 +305,11 @@ class Sweeps:
 
     def _apply_pushed(self, touched: U32, params: Params, *, everything: bool) -> Rows:
         engine, state, sums = self._engine, self._state, self._sums
+        assert sums is not None
         n = engine.num_vertices
         program = self._signature.program
         if program.totals or (everything and not program.incremental):
-
-            def apply(stream: int, span: tuple[int, int]) -> Any:
-                with engine.metrics.timed("kernel", stream):
-                    return self._finish(*span, 0, sums, params)
-
-            rows = engine.workers.run(apply, spans(n))
+            rows = self._finish_all(RangeSums(sums), params)
             state.swap()
             return rows
         _, local = state.local(self._signature.local, 0, n)
@@ -352,39 +323,3 @@ class Sweeps:
         rows = engine.workers.run(some, parts)
         state.commit(touched)
         return rows
-
-
-class _Sums:
-    """Accumulators of all vertices between the ranges of an iteration."""
-
-    def __init__(self, engine: Engine, program: Program, *, in_memory: bool) -> None:
-        n = engine.num_vertices
-        self._program = program
-        self._arrays: tuple[Array, ...] = ()
-        self._columns: list[ScratchColumn] = []
-        if in_memory:
-            self._arrays = identities(program, n)
-            return
-        folder = engine.scratch_folder()
-        self._columns = [ScratchColumn(folder, dtype, n) for dtype in program.accumulators]
-        for begin, end in spans(n):
-            for column, values in zip(self._columns, identities(program, end - begin), strict=True):
-                column.write(begin, values)
-
-    def open(self, begin: int, end: int) -> tuple[int, tuple[Array, ...]]:
-        """Accumulators of a range, and the vertex that they begin with."""
-        if self._arrays:
-            return 0, self._arrays
-        return begin, tuple(column.read(begin, end) for column in self._columns)
-
-    def close(self, begin: int, values: tuple[Array, ...]) -> None:
-        """Keep what was changed."""
-        for column, part in zip(self._columns, values, strict=False):
-            column.write(begin, part)
-
-    def set(self, vertex: int, values: list[Any]) -> None:
-        """Set the accumulators of one vertex."""
-        for array, value in zip(self._arrays, values, strict=False):
-            array[vertex] = value
-        for column, value in zip(self._columns, values, strict=False):
-            column.write(vertex, np.array([value], column.dtype))
