@@ -9,18 +9,18 @@ import numpy as np
 
 from penstock.algorithms._brandes import scale_of
 from penstock.algorithms._brandes_whole import sweep
-from penstock.algorithms.betweenness import betweenness, scale_sums
-from penstock.algorithms.closeness import closeness
-from penstock.interfaces.nx.centrality_kernels import (
+from penstock.algorithms._in_order.centrality import (
     add_dependencies,
     add_distances,
     match_entries,
     owners_of,
     paths_over,
 )
-from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Node, Weight
-from penstock.interfaces.nx.kernels import transpose
-from penstock.interfaces.nx.paths_unweighted_kernels import search
+from penstock.algorithms._in_order.lists import Lists, transpose
+from penstock.algorithms._in_order.paths_unweighted import search
+from penstock.algorithms.betweenness import betweenness, scale_sums
+from penstock.algorithms.closeness import closeness
+from penstock.interfaces.nx.graph import NetworkXGraph, Node, Weight
 from penstock.interfaces.nx.stored import StoredGraph
 from penstock.process import garbage_collection_disabled
 from penstock.types import Array

@@ -13,13 +13,14 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from penstock.algorithms.triangles import triangles as counted
-from penstock.interfaces.nx.cluster_kernels import (
+from penstock.algorithms._in_order.cluster import (
     add_triangles,
     count_mutual,
     count_triangles,
 )
-from penstock.interfaces.nx.graph import Lists, NetworkXGraph
+from penstock.algorithms._in_order.lists import Lists
+from penstock.algorithms.triangles import triangles as counted
+from penstock.interfaces.nx.graph import NetworkXGraph
 from penstock.interfaces.nx.stored import StoredGraph
 from penstock.types import U32, Array
 

@@ -15,8 +15,7 @@ import numpy as np
 from networkx.algorithms.coloring.greedy_coloring import STRATEGIES
 from networkx.utils import create_py_random_state
 
-from penstock.interfaces.nx.backend import asks
-from penstock.interfaces.nx.coloring_kernels import (
+from penstock.algorithms._in_order.coloring import (
     color_in_order,
     color_with_interchange,
     components,
@@ -25,9 +24,10 @@ from penstock.interfaces.nx.coloring_kernels import (
     smallest_last,
     traversal,
 )
+from penstock.algorithms._in_order.lists import Lists, join
+from penstock.interfaces.nx.backend import asks
 from penstock.interfaces.nx.draws import shuffled, state_of
-from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Node
-from penstock.interfaces.nx.kernels import join
+from penstock.interfaces.nx.graph import NetworkXGraph, Node
 from penstock.types import Array
 
 Strategy = str | Callable[[nx.Graph, dict[Node, int]], Iterable[Node]]

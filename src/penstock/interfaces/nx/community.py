@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from penstock.algorithms._in_order.coloring import color_in_order
+from penstock.algorithms._in_order.lists import Lists, join
+from penstock.algorithms._in_order.propagation import settle, spread, spread_by_queue
 from penstock.interfaces.nx.coloring import by_degree
-from penstock.interfaces.nx.coloring_kernels import color_in_order
 from penstock.interfaces.nx.draws import shuffled, state_of
-from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Node, Weight
-from penstock.interfaces.nx.kernels import join
-from penstock.interfaces.nx.propagation_kernels import settle, spread, spread_by_queue
+from penstock.interfaces.nx.graph import NetworkXGraph, Node, Weight
 from penstock.types import Array
 
 #: An attribute that no edge has, so that every edge weighs 1.

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 import networkx as nx
 import numpy as np
 
+from penstock.algorithms._in_order.components import group, strong_components
 from penstock.algorithms.connected_components import connected_components as label_weak
 from penstock.algorithms.strongly_connected_components import (
     strongly_connected_components as label_strong,
 )
 from penstock.engine.result import Result
-from penstock.interfaces.nx.components_kernels import group, strong_components
 from penstock.interfaces.nx.graph import NetworkXGraph, Node
 from penstock.interfaces.nx.listed import ListedGraph
 from penstock.interfaces.nx.paths_unweighted import levels_from

@@ -9,9 +9,9 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from penstock.algorithms._in_order.centrality import owners_of
 from penstock.algorithms.core_number import core_number as numbers
 from penstock.algorithms.k_truss import k_truss as truss
-from penstock.interfaces.nx.centrality_kernels import owners_of
 from penstock.interfaces.nx.graph import NetworkXGraph, Node
 from penstock.process import garbage_collection_disabled
 from penstock.types import Array

@@ -17,8 +17,8 @@ import numba
 import numpy as np
 from numba import types
 
-from penstock.interfaces.nx.graph import Lists, Parallel, Weight
-from penstock.interfaces.nx.kernels import offsets_of
+from penstock.algorithms._in_order.lists import Lists, Parallel, offsets_of
+from penstock.interfaces.nx.graph import Weight
 from penstock.jit import load64, prefetch
 from penstock.types import I64, U32, Array, Direction
 

@@ -8,11 +8,12 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Node, Weight
+from penstock.algorithms._in_order.lists import Lists
+from penstock.algorithms._in_order.paths_unweighted import BITS, eccentricities
+from penstock.algorithms._in_order.paths_weighted import search
+from penstock.interfaces.nx.graph import NetworkXGraph, Node, Weight
 from penstock.interfaces.nx.paths_unweighted import levels_from
-from penstock.interfaces.nx.paths_unweighted_kernels import BITS, eccentricities
 from penstock.interfaces.nx.paths_weighted import as_numbers
-from penstock.interfaces.nx.paths_weighted_kernels import search
 from penstock.types import Array
 
 #: What a search that streams costs whatever the graph, in entries of lists that it could have read.

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.interfaces.nx.propagation_kernels import shuffle
+from penstock.algorithms._in_order.propagation import shuffle
 from penstock.types import U32, Array
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from penstock.algorithms._in_order.lists import join
+from penstock.algorithms._in_order.paths_unweighted import search
 from penstock.algorithms.egonet import egonet
 from penstock.interfaces.nx.graph import NetworkXGraph, Node, Weight
-from penstock.interfaces.nx.kernels import join
 from penstock.interfaces.nx.listed import ListedGraph
 from penstock.interfaces.nx.paths_unweighted import level_limit
-from penstock.interfaces.nx.paths_unweighted_kernels import search
 from penstock.interfaces.nx.paths_weighted import single_source_dijkstra_path_length
 from penstock.interfaces.nx.places import place_or
 from penstock.types import Array

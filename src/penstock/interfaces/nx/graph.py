@@ -10,11 +10,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import networkx as nx
 import numpy as np
 
+from penstock.algorithms._in_order.lists import Lists, Parallel
 from penstock.errors import OptionError
 from penstock.store.graph import Graph
 from penstock.types import U32, Array, Direction
@@ -22,20 +23,6 @@ from penstock.types import U32, Array, Direction
 Node = Any
 #: What NetworkX's functions take: the name of an edge attribute, a function of an edge, or None.
 Weight = str | Callable[[Node, Node, Any], Any] | None
-#: What several edges between two nodes weigh together.
-Parallel = Literal["min", "sum"]
-
-
-class Lists(NamedTuple):
-    """Neighbours by place: those of the node at place p are ``neighbours[offsets[p] :
-    offsets[p + 1]]``, each once, in NetworkX's order. ``weights`` (float64) are aligned with them.
-    """
-
-    offsets: Array
-    neighbours: U32
-    weights: Array | None = None
-    #: Whether every weight is a whole number that Python would show as one.
-    whole: bool = True
 
 
 class NetworkXGraph(ABC):

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from penstock.interfaces.nx.graph import Lists
-from penstock.interfaces.nx.kernels import offsets_of
+from penstock.algorithms._in_order.lists import Lists, offsets_of
 from penstock.store.layout import Column
 from penstock.store.list_graph import FixedIds, ListGraph, PackedLists
 from penstock.store.source import Description

@@ -9,10 +9,11 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from penstock.algorithms._in_order.centrality import owners_of
+from penstock.algorithms._in_order.lists import Lists
 from penstock.algorithms.pagerank import pagerank as rank
 from penstock.errors import ConvergenceError, InputError
-from penstock.interfaces.nx.centrality_kernels import owners_of
-from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Node, Weight
+from penstock.interfaces.nx.graph import NetworkXGraph, Node, Weight
 from penstock.interfaces.nx.listed import ListedGraph
 from penstock.interfaces.nx.stored import StoredGraph
 from penstock.jit import kernel

@@ -14,10 +14,10 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from penstock.algorithms._in_order.lists import Lists, Parallel, keep, weigh_backwards
 from penstock.interfaces.nx.dictionaries import read_lists, read_weights
-from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Node, Parallel, Weight
+from penstock.interfaces.nx.graph import NetworkXGraph, Node, Weight
 from penstock.interfaces.nx.in_memory import graph_of_lists
-from penstock.interfaces.nx.kernels import keep, weigh_backwards
 from penstock.store.graph import Graph
 from penstock.types import Array, Direction
 

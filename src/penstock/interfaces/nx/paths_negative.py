@@ -8,9 +8,10 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from penstock.interfaces.nx.centrality_kernels import owners_of
-from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Node, Weight
-from penstock.interfaces.nx.paths_negative_kernels import Search, first_paths, search
+from penstock.algorithms._in_order.centrality import owners_of
+from penstock.algorithms._in_order.lists import Lists
+from penstock.algorithms._in_order.paths_negative import Search, first_paths, search
+from penstock.interfaces.nx.graph import NetworkXGraph, Node, Weight
 from penstock.interfaces.nx.paths_weighted import (
     Lengths,
     Paths,
@@ -22,6 +23,14 @@ from penstock.interfaces.nx.paths_weighted import (
 from penstock.interfaces.nx.places import place_or
 
 _MISSING = "Source {} not in G"
+
+
+def _search(lists: Lists, source: int, *, early: bool = True) -> Search:
+    """Distances from the node at a place; raises if there is a negative cycle within reach."""
+    found = search(lists, source, early=early)
+    if found is None:
+        raise nx.NetworkXUnbounded("Negative cycle detected.")
+    return found
 
 
 def bellman_ford_path(
@@ -40,7 +49,7 @@ def bellman_ford_path_length(
     if source == target:
         return 0
     lists = G.lists("out", weight)
-    lengths = _lengths(G, lists, search(lists, place))
+    lengths = _lengths(G, lists, _search(lists, place))
     if target not in lengths:
         raise nx.NetworkXNoPath(f"node {target} not reachable from {source}")
     return lengths[target]
@@ -59,7 +68,7 @@ def single_source_bellman_ford_path_length(
 ) -> Lengths:
     """The distance of each node, in the order in which they were first reached."""
     place, lists = place_or(G, source, _MISSING), G.lists("out", weight)
-    return _lengths(G, lists, search(lists, place))
+    return _lengths(G, lists, _search(lists, place))
 
 
 def single_source_bellman_ford(
@@ -70,7 +79,7 @@ def single_source_bellman_ford(
     if source == target:
         return 0, [source]
     lists = G.lists("out", weight)
-    found = search(lists, place)
+    found = _search(lists, place)
     if target is None:
         return _lengths(G, lists, found), _paths(G, found)
     end = G.find(target)
@@ -86,7 +95,7 @@ def all_pairs_bellman_ford_path_length(
     """Each node with the distances of all others."""
     lists = G.lists("out", weight)
     for place, name in enumerate(G.names):
-        yield name, _lengths(G, lists, search(lists, place))
+        yield name, _lengths(G, lists, _search(lists, place))
 
 
 def all_pairs_bellman_ford_path(
@@ -95,7 +104,7 @@ def all_pairs_bellman_ford_path(
     """Each node with shortest paths to all others."""
     lists = G.lists("out", weight)
     for place, name in enumerate(G.names):
-        yield name, _paths(G, search(lists, place))
+        yield name, _paths(G, _search(lists, place))
 
 
 def bellman_ford_predecessor_and_distance(
@@ -115,7 +124,7 @@ def bellman_ford_predecessor_and_distance(
             raise nx.NetworkXUnbounded("Negative cycle detected.")
     if len(G) == 1:
         return {source: []}, {source: 0}
-    found = search(lists, place, early=heuristic)
+    found = _search(lists, place, early=heuristic)
     before = named_lists(G, found.order, found.starts, found.before)
     return before, _lengths(G, lists, found)
 
@@ -123,12 +132,12 @@ def bellman_ford_predecessor_and_distance(
 def lengths_to(G: NetworkXGraph, target: Node, weight: Weight) -> Lengths:
     """The distance of one node from each."""
     place, lists = place_or(G, target, _MISSING), backwards(G, weight)
-    return _lengths(G, lists, search(lists, place))
+    return _lengths(G, lists, _search(lists, place))
 
 
 def paths_to(G: NetworkXGraph, target: Node, weight: Weight) -> Paths:
     """A shortest path from each node to one."""
-    paths = _paths(G, search(backwards(G, weight), place_or(G, target, _MISSING)))
+    paths = _paths(G, _search(backwards(G, weight), place_or(G, target, _MISSING)))
     return {node: path[::-1] for node, path in paths.items()}
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from penstock.algorithms._in_order.components import group
+from penstock.algorithms._in_order.paths_unweighted import Search, levels_above, meet, search
 from penstock.algorithms.bfs import bfs
-from penstock.interfaces.nx.components_kernels import group
 from penstock.interfaces.nx.graph import NetworkXGraph, Node
-from penstock.interfaces.nx.paths_unweighted_kernels import Search, levels_above, meet, search
 from penstock.interfaces.nx.places import place_or
 from penstock.process import garbage_collection_disabled
 from penstock.types import Array, Direction

@@ -8,12 +8,13 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from penstock.algorithms._in_order.lists import Lists
+from penstock.algorithms._in_order.paths_weighted import Search, meet, predecessors, search
 from penstock.algorithms.bfs import bfs
 from penstock.algorithms.sssp import sssp
 from penstock.errors import InputError
 from penstock.interfaces.nx.backend import asks
-from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Node, Weight
-from penstock.interfaces.nx.paths_weighted_kernels import Search, meet, predecessors, search
+from penstock.interfaces.nx.graph import NetworkXGraph, Node, Weight
 from penstock.interfaces.nx.places import place_or
 from penstock.interfaces.nx.stored import StoredGraph
 from penstock.types import Array

@@ -16,20 +16,20 @@ from typing import Any, NamedTuple
 import networkx as nx
 import numpy as np
 
-from penstock.algorithms.minimum_spanning_forest import minimum_spanning_forest
-from penstock.config import thread_count
-from penstock.engine.result import Result
-from penstock.interfaces.export import ranked_edges
-from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Weight
-from penstock.interfaces.nx.kernels import keep
-from penstock.interfaces.nx.listed import ListedGraph
-from penstock.interfaces.nx.spanning_kernels import (
+from penstock.algorithms._in_order.lists import Lists, keep
+from penstock.algorithms._in_order.spanning import (
     edges_once,
     grow_tree,
     heavy_between_trees,
     join_trees,
     merge_trees,
 )
+from penstock.algorithms.minimum_spanning_forest import minimum_spanning_forest
+from penstock.config import thread_count
+from penstock.engine.result import Result
+from penstock.interfaces.export import ranked_edges
+from penstock.interfaces.nx.graph import NetworkXGraph, Weight
+from penstock.interfaces.nx.listed import ListedGraph
 from penstock.interfaces.nx.stored import StoredGraph
 from penstock.process import garbage_collection_disabled
 from penstock.types import Array

@@ -12,15 +12,15 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from penstock.algorithms._in_order.lists import Lists, Parallel, arrange, merge_parallel
 from penstock.algorithms.induced_subgraph import induced_subgraph
 from penstock.config import memory_budget
 from penstock.dynamic.graph import DynamicGraph
 from penstock.engine.result import Result
 from penstock.errors import BudgetError, OptionError
 from penstock.interfaces.nx.attributes import EdgeTable, Neighbours
-from penstock.interfaces.nx.graph import Lists, NetworkXGraph, Node, Parallel, Weight
+from penstock.interfaces.nx.graph import NetworkXGraph, Node, Weight
 from penstock.interfaces.nx.in_memory import graph_of_edges
-from penstock.interfaces.nx.kernels import arrange, merge_parallel
 from penstock.interfaces.opening import open_any
 from penstock.store.graph import Graph
 from penstock.types import U32, Array, Direction

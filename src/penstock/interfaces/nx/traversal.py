@@ -9,10 +9,10 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from penstock.algorithms._in_order.paths_unweighted import search
 from penstock.interfaces.nx.backend import asks
 from penstock.interfaces.nx.graph import NetworkXGraph, Node
 from penstock.interfaces.nx.paths_unweighted import level_limit, levels_from
-from penstock.interfaces.nx.paths_unweighted_kernels import search
 from penstock.interfaces.nx.places import place_or
 from penstock.process import garbage_collection_disabled
 from penstock.types import Array, Direction

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from penstock.interfaces.nx.graph import Lists
+from penstock.algorithms._in_order.lists import Lists
 from penstock.jit import helper, kernel
 from penstock.types import U32, Array
 

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import networkx as nx
 import numpy as np
 
-from penstock.interfaces.nx.graph import Lists
+from penstock.algorithms._in_order.lists import Lists
 from penstock.jit import helper, kernel
 from penstock.types import Array
 
@@ -26,16 +25,14 @@ class Search(NamedTuple):
     before: Array
 
 
-def search(lists: Lists, source: int, *, early: bool = True) -> Search:
-    """Search from the node at a place; raises NetworkXUnbounded if a cycle whose weights sum up to
-    less than 0 is within reach. ``early``: look for signs of a negative cycle on the way, so
+def search(lists: Lists, source: int, *, early: bool = True) -> Search | None:
+    """Search from the node at a place; None if a cycle whose weights sum up to less than 0 is
+    within reach. ``early``: look for signs of a negative cycle on the way, so
     that the search need not go round it n times.
     """
     weights = np.ones(len(lists.neighbours)) if lists.weights is None else lists.weights
     cycle, *found = _search(lists.offsets, lists.neighbours, weights, np.int64(source), early)
-    if cycle:
-        raise nx.NetworkXUnbounded("Negative cycle detected.")
-    return Search(*found)
+    return None if cycle else Search(*found)
 
 
 def first_paths(found: Search, ends: Array) -> list[Array]:

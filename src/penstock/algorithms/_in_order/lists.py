@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Literal, NamedTuple
+
 import numpy as np
 
-from penstock.interfaces.nx.graph import Lists, Parallel
 from penstock.jit import kernel
 from penstock.types import U32, Array
+
+#: What several edges between two nodes weigh together.
+Parallel = Literal["min", "sum"]
+
+
+class Lists(NamedTuple):
+    """Neighbours by place: those of the node at place p are ``neighbours[offsets[p] :
+    offsets[p + 1]]``, each once, in NetworkX's order. ``weights`` (float64) are aligned with them.
+    """
+
+    offsets: Array
+    neighbours: U32
+    weights: Array | None = None
+    #: Whether every weight is a whole number that Python would show as one.
+    whole: bool = True
 
 
 def transpose(lists: Lists) -> Lists:

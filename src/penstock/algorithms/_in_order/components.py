@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.interfaces.nx.graph import Lists
+from penstock.algorithms._in_order.lists import Lists
 from penstock.jit import kernel
 from penstock.types import U32, Array
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from penstock.interfaces.nx.graph import Lists
+from penstock.algorithms._in_order.lists import Lists
 from penstock.jit import always_inline, kernel, no_refcount
 from penstock.types import Array
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from penstock.interfaces.nx.graph import Lists
+from penstock.algorithms._in_order.lists import Lists
 from penstock.jit import always_inline, no_refcount
 from penstock.types import U32, Array
 
