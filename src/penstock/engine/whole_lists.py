@@ -10,6 +10,7 @@ of a vertex one after the other. Lists that are in memory are used where they ar
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -27,8 +28,10 @@ from penstock.stream.resident import ResidentLists
 from penstock.types import I64, NO_VERTEX, U32, VID, Array, Direction
 
 #: Words that a vertex takes besides its neighbours: its number, where its list begins (twice), its
-#: degrees, its place in a queue or an order.
+#: degrees, its place in a queue or an order ...
 VERTEX_WORDS = 12
+#: ... or the first three of these, if its list is looked at once.
+SPAN_WORDS = 5
 #: What the room for lists is counted as.
 ROOM = "gathered lists"
 
@@ -39,7 +42,7 @@ class Whole(NamedTuple):
     """
 
     vertices: U32
-    offsets: I64
+    offsets: Array
     neighbours: U32
 
 
@@ -77,7 +80,8 @@ def degrees_of(graph: Graph, direction: Direction, vertices: U32) -> U32:
         first = int(vertices[begin])
         end = int(np.searchsorted(vertices, VID.type(min(first + PART, NO_VERTEX))))
         part = read_range(graph.degrees(direction), first, int(vertices[end - 1]) + 1)
-        found[begin:end] = part[vertices[begin:end] - VID.type(first)]
+        some = part if len(part) == end - begin else part[vertices[begin:end] - VID.type(first)]
+        found[begin:end] = some
         begin = end
     return found
 
@@ -86,10 +90,11 @@ def gather(engine: Engine, vertices: U32) -> Whole:
     """The lists of some vertices (ascending); each page that holds some of them is read once."""
     graph = engine.graph
     degrees = [degrees_of(graph, each, vertices) for each in graph.directions]
-    offsets: I64 = np.zeros(len(vertices) + 1, np.int64)
+    total = sum(int(each.sum(dtype=np.int64)) for each in degrees)
+    offsets: Array = np.zeros(len(vertices) + 1, np.uint32 if total < 1 << 32 else np.int64)
     for each in degrees:
         offsets[1:] += each
-    np.cumsum(offsets, out=offsets)
+    np.cumsum(offsets, out=offsets, dtype=offsets.dtype)
     neighbours: U32 = np.empty(offsets[-1], VID)
     starts = offsets[:-1].copy()
     for direction, counts in zip(graph.directions, degrees, strict=True):
@@ -99,7 +104,7 @@ def gather(engine: Engine, vertices: U32) -> Whole:
 
 
 def _gather_direction(
-    engine: Engine, direction: Direction, vertices: U32, starts: I64, neighbours: U32
+    engine: Engine, direction: Direction, vertices: U32, starts: Array, neighbours: U32
 ) -> None:
     """Lists of one direction to the places where they start."""
     lists = engine.lists(direction)
@@ -137,8 +142,8 @@ class WholeLists:
         self.sizes: I64 = np.zeros(1, np.int64)
         if not self._in_memory:
             self._words = max(engine.take_room(ROOM), least_bytes(engine.counts)) // 4
-            self.cuts, self.sizes = _groups(engine, max(self._words // 8, 1 << 10))
-            self._spans = self._cut_spans()
+            most = max(self._words // 8, 1 << 10)
+            self.cuts, self.sizes = _groups(engine, most, VERTEX_WORDS)
 
     def close(self) -> None:
         """Give the room back."""
@@ -177,16 +182,16 @@ class WholeLists:
         engine.count_edges(int(offsets[-1]) + int(others[-1]))
         return Span(np.uint64(0), offsets, neighbours, others, other_neighbours)
 
-    def _cut_spans(self) -> list[int]:
-        """Where spans begin, and the number of vertices: none has more groups than fit."""
-        places, n = [0], int(self.cuts[-1])
-        ends = np.cumsum(self.sizes)
-        while places[-1] < n:
-            group = int(np.searchsorted(self.cuts, places[-1]))
-            before = int(ends[group - 1]) if group else 0
-            last = int(np.searchsorted(ends, before + self._words, side="right"))
-            last = max(last, group + 1)
-            places.append(best_end(self.engine, places[-1], int(self.cuts[last])))
+    @cached_property
+    def _spans(self) -> list[int]:
+        """Where spans begin, and the number of vertices: as many pages as fit, or a part of one."""
+        cuts, sizes = _groups(self.engine, self._words, SPAN_WORDS)
+        ends, places = np.append(0, np.cumsum(sizes)), [0]
+        while places[-1] < self.engine.num_vertices:
+            group = int(np.searchsorted(cuts, places[-1]))
+            fits = int(np.searchsorted(ends, ends[group] + self._words, side="right")) - 1
+            last = int(cuts[max(fits, group + 1)])
+            places.append(best_end(self.engine, places[-1], last))
         return places
 
     def run(self, lists: Whole | Span, kernel: Kernel, *args: Any, **shares: Any) -> list[Any]:
@@ -199,14 +204,16 @@ class WholeLists:
         )
 
 
-def _groups(engine: Engine, most: int) -> tuple[I64, I64]:
-    """Where groups begin, and the number of vertices; and the words that each needs."""
+def _groups(engine: Engine, most: int, vertex_words: int) -> tuple[I64, I64]:
+    """Where groups begin, and the number of vertices; and the words that each needs, not more than
+    ``most`` unless it is one vertex.
+    """
     graph, n = engine.graph, engine.num_vertices
     firsts = graph.page_table(graph.directions[0])["first_vid"].astype(np.int64)
     cuts, sizes = [], []
     for begin in range(0, n, PART):
         end = min(begin + PART, n)
-        room: I64 = np.full(end - begin, VERTEX_WORDS, np.int64)
+        room: I64 = np.full(end - begin, vertex_words, np.int64)
         for each in graph.directions:
             room += read_range(graph.degrees(each), begin, end)
         inside = firsts[(firsts >= begin) & (firsts < end)]
