@@ -5,7 +5,6 @@ over every kind of list.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,6 @@ from traversal_making import COMMON_KINDS, SMALL, WAY_NAMES, WAYS, build, edges,
 import penstock as ps
 from penstock.algorithms import _labels_check
 from penstock.algorithms import label_propagation as module
-from penstock.algorithms._labels import VERTEX_ROOM, fill
 from penstock.algorithms.label_propagation import verify
 from penstock.errors import FormatError, OptionError, VerificationError
 
@@ -182,21 +180,6 @@ def test_what_is_refused(tmp_path):
     one = build(tmp_path / "g", edges(), directions="out")
     with pytest.raises(FormatError, match="without its in-lists"):
         ps.label_propagation(one)
-
-
-@pytest.mark.parametrize("room", [1, 5, 40, 1000])
-def test_ranges_have_room(room):
-    degrees = np.random.default_rng(2).integers(0, 12, 100)
-    starts = np.array([0, 3, 3, 10, 50, 51, 90])
-    state = np.zeros(5, np.int64)
-    parts = [fill(degrees[a : a + 30], a, starts, room, state) for a in range(0, 100, 30)]
-    cuts = np.concatenate([[0], *parts, [100]])
-    assert (np.diff(cuts) > 0).all()
-    held = np.add.reduceat(degrees + VERTEX_ROOM, cuts[:-1])
-    assert ((held <= room) | (np.diff(cuts) == 1)).all()
-    # Pages are cut only where they do not fit.
-    for begin, end in pairwise(cuts[:-1]):
-        assert end in starts or not ((starts > begin) & (starts < end)).any()
 
 
 @needs_data

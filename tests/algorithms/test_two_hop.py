@@ -220,17 +220,6 @@ def test_only_pages_around_are_read(tmp_path):
     assert not graph.kept.keys(LISTS)
 
 
-def test_batches_of_pages():
-    #           page 0  1  2  3  4  5  6  7  8
-    runs = np.array([0, 1, 2, 0, 0, 1, 0, 1, 0])
-    vids = np.array([0, 0, 0, 1, 5, 5, 6, 6, 7])
-    table = np.rec.fromarrays([runs, vids], names="run,first_vid")
-    assert _two_hop.batches(table, 2) == [(range(6), [0, 5]), (range(6, 9), [6])]
-    assert _two_hop.batches(table, 1)[:2] == [(range(4), [0]), (range(4, 6), [5])]
-    assert _two_hop.batches(table, 3) == [(range(9), [0, 5, 6])]
-    assert _two_hop.batches(table[8:], 3) == [(range(1), [])]
-
-
 def test_ranges_fit_the_cache_if_lists_are_long():
     n, mean, limits = 10_000_000, _two_hop.PART_ENTRIES, _two_hop.range_limits
     for in_place in (True, False):
@@ -343,7 +332,7 @@ def test_memory_is_what_was_planned(budget, load, dense, monkeypatch):
     held = [0]
 
     def look(sizes, middles):
-        parts = 0 if sizes.in_place else middles.entries.nbytes
+        parts = middles.entries.nbytes if sizes.lists is None else 0
         held[0] = max(held[0], parts + middles.rows.nbytes + sizes.sets * 4 * middles.words)
         assert held[0] <= sizes.room
 

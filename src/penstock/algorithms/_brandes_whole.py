@@ -1,8 +1,8 @@
 """Brandes' dependencies on graphs that are small: a whole source in one call of a kernel.
 
 Where lists are in memory and short, calling a kernel for each level costs more than the work. Here
-a call does a chunk of sources one after the other, and threads take chunks. Chunks are the same
-whatever the number of threads, and what they come to is added up in their order.
+a call does a chunk of sources one after the other. Chunks are the same however many are worked on
+at once, and what they come to is added up in their order.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import numpy as np
 
 from penstock.engine.counts import Counts
 from penstock.engine.engine import Engine
+from penstock.engine.sharing import map_chunks
+from penstock.engine.whole_lists import all_lists
 from penstock.jit import kernel
-from penstock.stream.resident import ResidentLists
 from penstock.types import U32, Array
 
 #: Vertices and stored edges that such a graph has, together, at most.
@@ -44,21 +45,16 @@ def chunk_sums(
     """Take as many sources from the beginning as are worth it at once: how many, and the sums of
     each chunk, for each vertex or for each stored edge.
     """
-    lists = engine.lists("out")
-    assert isinstance(lists, ResidentLists)
-    block = lists.block
-    length = len(block.neighbours) if of_edges else engine.num_vertices
+    lists = all_lists(engine)
+    length = len(lists[1]) if of_edges else engine.num_vertices
 
-    def work(stream: int, first: int) -> Array:
+    def work(part: U32) -> tuple[Array, int]:
         sums = np.zeros(length)
-        part = sources[first : first + CHUNK]
-        with engine.metrics.timed("kernel", stream):
-            edges = sweep(block.offsets, block.neighbours, part, sums, extra, of_edges)
-        engine.metrics.per_stream[stream].edges_traversed += int(edges)
-        return sums
+        return sums, int(sweep(*lists, part, sums, extra, of_edges))
 
-    firsts = range(0, len(sources), CHUNK)[: engine.threads]
-    return min(firsts[-1] + CHUNK, len(sources)), engine.workers.run(work, firsts)
+    count, found = map_chunks(engine, work, sources, CHUNK)
+    engine.count_edges(sum(edges for _, edges in found))
+    return count, [sums for sums, _ in found]
 
 
 @kernel
@@ -116,9 +112,7 @@ def fold(engine: Engine, totals: Array) -> Array:
     """The sums of an undirected graph's edges: each is stored with both of its ends, and is given
     what went along either way.
     """
-    lists = engine.lists("out")
-    assert isinstance(lists, ResidentLists)
-    offsets, neighbours = lists.block.offsets, lists.block.neighbours
+    offsets, neighbours = all_lists(engine)
     src = np.repeat(np.arange(len(offsets) - 1), (offsets[1:] - offsets[:-1]).astype(np.int64))
     there = np.lexsort((neighbours, src))
     back = np.lexsort((src, neighbours))

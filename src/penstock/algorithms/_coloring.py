@@ -24,19 +24,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.algorithms._whole_lists import degrees_of
 from penstock.engine.checkpoint_file import within
 from penstock.engine.counts import Counts
 from penstock.engine.engine import Engine
 from penstock.engine.needs import Room
+from penstock.engine.ordered import best_end, scan_in_order
 from penstock.engine.recovery import Recovery
+from penstock.engine.whole_lists import all_sides, degrees_of
 from penstock.jit import atomic_add, compare_and_swap, helper, kernel
-from penstock.stream.lists import Piece
-from penstock.stream.resident import ResidentLists
 from penstock.types import I64, U32, VID
 
 I32 = NDArray[np.int32]
 
+#: What the way to run is called that has all lists in memory.
+IN_MEMORY = "in memory"
 #: Bytes of state for each vertex: colours (degrees, on the way to an order), an order ...
 STATE_BYTES = 8
 #: ... and what is known of the vertices of a window, the more the better.
@@ -64,13 +65,13 @@ def color_greedily(engine: Engine, order: U32 | None, identity: dict[str, object
     n = engine.num_vertices
     colours: I32 = engine.array("colours", np.int32, -1)
     if order is not None:
-        engine.budget.take(order.nbytes, "order")
-    streamed = not engine.is_resident()
+        engine.hold("order", order.nbytes)
+    streamed = engine.way != IN_MEMORY
     in_order = order is None and engine.graph.neighbour_order == "id"
     as_they_come = streamed and in_order and len(engine.directions) == 1
     windows = None
     if streamed and not as_they_come:
-        windows = _Windows(engine, order, engine.plan.room // 4, colours)
+        windows = _Windows(engine, order, engine.take_room("window") // 4, colours)
     taken: U32 = np.zeros(engine.counts.max_degree + 2 if windows is None else 0, np.uint32)
     engine.options.progress.start("vertices", None, "windows")
     with Recovery(engine, {"algorithm": "color", **identity}) as recovery:
@@ -80,7 +81,11 @@ def color_greedily(engine: Engine, order: U32 | None, identity: dict[str, object
         while begin < n:
             with engine.step() as row:
                 if as_they_come:
-                    end = _color_stream(engine, begin, colours, taken)
+                    # Vertex after vertex, while what comes next is read.
+                    direction = engine.directions[0]
+                    args = (colours, taken)
+                    scan_in_order(engine, _color_lists, *args, direction=direction, first=begin)
+                    end = n
                 elif windows is None:
                     end = _color_resident(engine, order, begin, colours, taken)
                 else:
@@ -94,35 +99,13 @@ def color_greedily(engine: Engine, order: U32 | None, identity: dict[str, object
 def _color_resident(engine: Engine, order: U32 | None, begin: int, colours: I32, taken: U32) -> int:
     """Colour some vertices over lists in memory; where they end in the order."""
     graph, n = engine.graph, engine.num_vertices
-    blocks = []
-    for direction in (engine.directions[0], engine.directions[-1]):
-        lists = engine.lists(direction)
-        assert isinstance(lists, ResidentLists)
-        blocks += [lists.block.offsets, lists.block.neighbours]
     end = min(begin + STEP_VERTICES, n)
     vertices = np.arange(begin, end, dtype=VID) if order is None else order[begin:end]
     in_order = order is None and graph.neighbour_order == "id"
-    with engine.metrics.timed("kernel", 0):
-        edges = _color(vertices, *blocks, len(engine.directions), in_order, begin, colours, taken)
-    engine.metrics.per_stream[0].edges_traversed += edges
+    sides = len(engine.directions)
+    args = (*all_sides(engine), sides, in_order, begin, colours, taken)
+    engine.count_edges(engine.call(_color, vertices, *args))
     return end
-
-
-def _color_stream(engine: Engine, begin: int, colours: I32, taken: U32) -> int:
-    """Colour all vertices from ``begin`` on, page after page in their order, while the next pages
-    are read.
-    """
-    lists = engine.lists(engine.directions[0])
-    firsts = lists.table["first_vid"].astype(np.int64)
-    page = int(np.searchsorted(firsts, begin, side="right")) - 1 if begin else 0
-
-    def work(stream: int, piece: Piece) -> None:
-        first = max(piece.begin, begin)
-        args = (piece.block, first, piece.end, colours, taken)
-        engine.timed_call(stream, piece, _color_lists, *args)
-
-    lists.scan(work, ordered=True, pages=range(page, len(firsts)))
-    return engine.num_vertices
 
 
 @dataclass(slots=True)
@@ -142,7 +125,6 @@ class _Windows:
     in_order: bool = False
 
     def __post_init__(self) -> None:
-        self.engine.budget.take(4 * self.words, "window")
         neighbour_order = self.engine.graph.neighbour_order
         self.in_order = self.order is None and neighbour_order == "id"
 
@@ -166,8 +148,8 @@ class _Windows:
             )
         # What there was no room for is counted, too.
         self.density = max(1.25 * int(cursor[0] - bits[-1]) / self.expected, 0.1)
-        with self.engine.metrics.timed("kernel", 0):
-            return begin + int(_color_window(window, self.colours, bits, known, heads))
+        args = (self.colours, bits, known, heads)
+        return begin + int(self.engine.call(_color_window, window, *args))
 
     def _choose(self, begin: int) -> tuple[U32, U32, I64]:
         """The vertices of the next window, in order and ascending; where the bits of each begin."""
@@ -183,11 +165,8 @@ class _Windows:
         bits: I64 = np.zeros(len(window) + 1, np.int64)
         meeting = 0.25 / max(graph.num_edges, 1)
         fits = int(_fit(degrees, bits, meeting * self.density, len(graph.directions), self.words))
-        if self.order is None and begin + fits < engine.num_vertices:
-            # Up to where a page begins, so that none is read twice.
-            firsts = graph.page_table(graph.directions[0])["first_vid"].astype(np.int64)
-            last = int(firsts[np.searchsorted(firsts, begin + fits, side="right") - 1])
-            fits = last - begin if last > begin else fits
+        if self.order is None:
+            fits = best_end(engine, begin, begin + fits) - begin
         self.expected = meeting * float(degrees[:fits].sum(dtype=np.int64)) ** 2 + 1
         colours[window[fits:]] = -1
         return window[:fits], vertices[places < fits], bits[: fits + 1]

@@ -26,17 +26,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.algorithms._whole_lists import WholeLists
 from penstock.engine.checkpoint_file import within
 from penstock.engine.engine import Engine
 from penstock.engine.recovery import Recovery
+from penstock.engine.sharing import NO_LIMIT, shared_from
+from penstock.engine.whole_lists import WholeLists, all_sides
 from penstock.jit import atomic_add, compare_and_swap, helper, kernel
 from penstock.store.mapped import iter_parts
-from penstock.stream.resident import ResidentLists
 from penstock.types import I64, U8, U32, VID
 
 I32 = NDArray[np.int32]
 
+#: What the way to run is called that has all lists in memory.
+PEELING = "peeling"
 #: Bytes of state for each vertex on a stream: estimates and support ...
 STREAM_BYTES = 8
 #: ... and lists that are gathered, the more the better. With the most of these there is also room
@@ -58,7 +60,7 @@ def core_numbers(engine: Engine) -> I32:
     cores: I32 = engine.array("cores", np.int32)
     engine.options.progress.start("steps", None, "steps")
     with Recovery(engine, {"algorithm": "core_number"}) as recovery:
-        if engine.is_resident():
+        if engine.way == PEELING:
             recovery.resume({})  # the estimates of a stream are of no use
             _peel_all(engine, cores)
         else:
@@ -88,15 +90,11 @@ def _peel_all(engine: Engine, cores: I32) -> None:
     left: U32 = engine.array("left", VID)
     queue: U32 = engine.array("queue", VID)
     state: I64 = np.zeros(6, np.int64)
-    blocks = []
-    for direction in (directions[0], directions[-1]):
-        lists = engine.lists(direction)
-        assert isinstance(lists, ResidentLists)
-        blocks += [lists.block.offsets, lists.block.neighbours]
+    lists = all_sides(engine)
     state[LEFT] = _begin(cores, left)
-    many = MANY if engine.threads > 1 else 1 << 62
+    many = shared_from(engine, MANY)
     with engine.step(mode="peel"):
-        while _peel(*blocks, len(directions), in_order, cores, left, queue, many, state):
+        while _peel(*lists, len(directions), in_order, cores, left, queue, many, state):
             frontier = queue[state[HEAD] : state[TAIL]]
             level, last = np.int32(state[LEVEL]), np.uint32(state[LAST])
             found = [
@@ -109,12 +107,14 @@ def _peel_all(engine: Engine, cores: I32) -> None:
             for part, begin in zip(found, ends[:-1], strict=True):
                 queue[begin : begin + len(part)] = part
             state[HEAD], state[TAIL] = 0, ends[-1]
-        engine.metrics.per_stream[0].edges_traversed += int(state[EDGES])
+        engine.count_edges(int(state[EDGES]))
+    engine.free("left")
+    engine.free("queue")
 
 
 def _lower_all(engine: Engine, cores: I32, recovery: Recovery) -> None:
     support: I32 = engine.array("support", np.int32, 0)
-    whole_lists = WholeLists(engine, engine.plan.room // 4)
+    whole_lists = WholeLists(engine)
     groups = len(whole_lists.sizes)
     saved_arrays = {"estimates": cores, "support": support}
     rules = {"estimates": within(0, engine.counts.max_degree)}
@@ -129,7 +129,7 @@ def _lower_all(engine: Engine, cores: I32, recovery: Recovery) -> None:
         engine.map_ranges(_mark_groups, whole_lists.cuts, cores, support, flags)
         waiting = np.flatnonzero(flags)[::-1]
         if len(waiting) == 0:
-            return
+            break
         below = waiting[waiting < position]
         if len(below) == 0:
             position = groups
@@ -140,6 +140,8 @@ def _lower_all(engine: Engine, cores: I32, recovery: Recovery) -> None:
             _settle_groups(whole_lists, chosen[::-1], cores, support)
         step += 1
         recovery.after(step, saved_arrays, {"position": position})
+    whole_lists.close()
+    engine.free("support")
 
 
 def _settle_groups(whole_lists: WholeLists, groups: Any, cores: I32, support: I32) -> None:
@@ -147,8 +149,8 @@ def _settle_groups(whole_lists: WholeLists, groups: Any, cores: I32, support: I3
     whole = whole_lists.gather(groups.tolist())
     looked = FEW
     while looked:
-        pieces = None if looked >= FEW else 1
-        looked = sum(whole_lists.run(whole, _settle, cores, support, pieces=pieces))
+        share = None if looked >= FEW else NO_LIMIT
+        looked = sum(whole_lists.run(whole, _settle, cores, support, share=share))
 
 
 @kernel

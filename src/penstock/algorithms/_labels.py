@@ -8,8 +8,6 @@ from penstock.jit import helper, kernel
 
 #: Neighbours whose labels are counted in a short list; beyond, in a hash table.
 FEW = 16
-#: What a vertex takes, besides its edges, in edges.
-VERTEX_ROOM = 3
 #: Slots of a hash table, at least.
 SLOTS = 1024
 #: Labels that are fetched together; a table has room for so many more than it should have.
@@ -23,42 +21,6 @@ def number(begin, end, labels):  # type: ignore[no-untyped-def]
     """Every vertex has its own number."""
     for v in range(np.uint64(begin), np.uint64(end)):
         labels[v] = v
-
-
-@kernel
-def cut(offsets, others, share):  # type: ignore[no-untyped-def]
-    """Where to cut vertices so that parts have about so many edges, in both lists together."""
-    cuts = [0]
-    begin = np.int64(offsets[0]) + np.int64(others[0])
-    for v in range(1, len(offsets)):
-        here = np.int64(offsets[v]) + np.int64(others[v])
-        if here - begin + (v - cuts[-1]) >= share or v == len(offsets) - 1:
-            cuts.append(v)
-            begin = here
-    return np.array(cuts)
-
-
-@kernel
-def fill(degrees, begin, starts, room, state):  # type: ignore[no-untyped-def]
-    """Where to cut vertices, from ``begin`` on, so that parts have no more edges than there is room
-    for, unless it is one vertex; a vertex counts as some edges, too. Cuts are at ``starts``, where
-    pages begin, if one is in the part. ``state``: the last cut and what is held since, the last
-    start and what is held since, and the place in ``starts``.
-    """
-    cuts = [np.int64(0)]
-    for i in range(len(degrees)):
-        v, more = np.int64(begin + i), np.int64(degrees[i]) + VERTEX_ROOM
-        while state[4] < len(starts) and np.int64(starts[state[4]]) <= v:
-            state[2], state[3] = np.int64(starts[state[4]]), 0
-            state[4] += 1
-        while state[1] > 0 and state[1] + more > room:
-            if state[2] == state[0]:
-                state[2], state[3] = v, 0
-            state[0], state[1] = state[2], state[3]
-            cuts.append(state[0])
-        state[1] += more
-        state[3] += more
-    return np.array(cuts[1:])
 
 
 @helper

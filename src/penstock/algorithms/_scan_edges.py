@@ -17,7 +17,7 @@ from penstock.engine.counts import Counts
 from penstock.engine.edge_columns import EdgeColumns, Home, NewColumns
 from penstock.engine.engine import Engine
 from penstock.engine.needs import Needs
-from penstock.engine.windows import ROOM, PageLists, Window, lists_bytes, strip_bytes
+from penstock.engine.windows import ROOM, PageLists, Window, lists_bytes
 from penstock.store.kept import Slot
 from penstock.types import U32
 
@@ -54,15 +54,11 @@ def open_edges(engine: Engine, home: Home | None) -> Edges:
     where the user asked for, that raises before they are counted; beside the graph, it only gets
     noted.
     """
-    room = engine.plan.room
     if home is None:
         return _count(engine, None)
-    held = engine.graph.kept
-    fits = room >= lists_bytes(engine.counts, WANTED.entry_bytes)
-    stays = engine.is_resident() and fits
-    there = held.get(COMMON_NEIGHBOURS, home.folder) if stays else None
+    fits = engine.take_room(ROOM) >= lists_bytes(engine.counts, WANTED.entry_bytes)
+    there = engine.kept(COMMON_NEIGHBOURS, home.folder) if fits else None
     if there is not None:
-        engine.budget.take(room, ROOM)
         only, num_neighbours = there
         return Edges(lambda: iter([only]), num_neighbours, True)
     try:
@@ -73,8 +69,8 @@ def open_edges(engine: Engine, home: Home | None) -> Edges:
     if kept is None and home.folder is None and not fits:  # no room to keep them in memory
         return _count(engine, None)
     edges = _count(engine, home) if kept is None else _read(engine, kept)
-    for window in edges.windows() if stays else ():
-        held.put(COMMON_NEIGHBOURS, home.folder, value=(window, edges.num_neighbours))
+    for only in edges.windows() if fits else ():
+        engine.keep(COMMON_NEIGHBOURS, home.folder, value=(only, edges.num_neighbours))
     return edges
 
 
@@ -114,10 +110,8 @@ def _not_kept(engine: Engine, home: Home | None, error: OSError) -> str:
 
 
 def _read(engine: Engine, kept: EdgeColumns) -> Edges:
-    counts, entry_bytes, room = engine.counts, WANTED.entry_bytes, engine.plan.room
-    engine.budget.take(room, ROOM)
-    engine.budget.take(strip_bytes(counts), "pairs of strips")
-    engine.budget.take(kept.num_neighbours.nbytes, "numbers of neighbours")
+    counts, entry_bytes, room = engine.counts, WANTED.entry_bytes, engine.take_room(ROOM)
+    engine.hold("numbers of neighbours", kept.num_neighbours.nbytes)
     lists = PageLists(engine, fit=room >= lists_bytes(counts, entry_bytes))
     with engine.step(mode="measure"):
         lists.measure()

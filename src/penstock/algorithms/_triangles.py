@@ -12,10 +12,11 @@ Among hubs, two rows are compared 64 bits at once. If only the middle vertex is 
 either the marks are compared with its row, or the entries of A(v) are looked up in it, whichever
 takes fewer steps.
 
-A GPU has no rows: see :mod:`penstock.device.cuda.triangles`.
+What counts instead of the kernels, if a run has that, does without rows: see
+:mod:`penstock.engine.pair_counter`.
 
 What is counted for the entries of A(v) is summed up beside the list before it is added to the
-counts of the vertices (or edges), which all threads share.
+counts of the vertices (or edges), which are shared by all that count at once.
 
 Chu, Cheng: "Triangle listing in massive networks", KDD 2011 (windows). Latapy: "Main-memory
 triangle computations for very large (sparse (power-law)) graphs", Theoretical Computer Science 2008
@@ -35,6 +36,7 @@ from penstock.algorithms import _triangle_kernels as kernels
 from penstock.engine.counts import Counts
 from penstock.engine.engine import Engine
 from penstock.engine.needs import Needs, Room
+from penstock.engine.pair_counter import pair_counter
 from penstock.engine.pairs import Call, EdgeColumn, Pairs
 from penstock.engine.recovery import Recovery
 from penstock.engine.scratch import zeros
@@ -48,7 +50,6 @@ from penstock.engine.windows import (
     lists_bytes,
     strip_bytes,
 )
-from penstock.errors import OptionError
 from penstock.store.graph import Graph
 from penstock.types import I64, U16, U32, U64, Array
 
@@ -85,8 +86,8 @@ class Wanted:
 def counting_needs(counts: Counts, wanted: Wanted, more: int = 0, least: int = 0) -> Needs:
     """What counting needs. Its room is for windows: for all lists if they fit, and ``more`` bytes,
     or else what is left if the topology streams. ``least``: bytes that the run needs instead of the
-    windows once it has counted. A thread has marks, a bit and a half for each vertex, and what it
-    finds for a list.
+    windows once it has counted. Each kernel at work has marks, a bit and a half for each vertex,
+    and what it finds for a list.
     """
     least = max(least_room(counts, wanted.entry_bytes), least)
     return Needs(
@@ -163,14 +164,10 @@ class Counting:
     ) -> None:
         self.engine = engine
         self.wanted = wanted
-        #: What counts instead of kernels of the CPU, if anything does.
-        self.gpu = _gpu_counter(engine)
-        room = engine.plan.room
-        if self.gpu is not None:
-            room = min(room, self.gpu.inner_bytes)
-        engine.budget.take(room, ROOM)
-        engine.budget.take(strip_bytes(engine.counts), "pairs of strips")
-        self._room = room
+        #: What counts instead of the kernels, if the run has anything that does.
+        self.counter = pair_counter(engine)
+        most = None if self.counter is None else self.counter.inner_bytes
+        self._room = room = engine.take_room(ROOM, most)
         if lists is None:
             fits = room >= lists_bytes(engine.counts, wanted.entry_bytes)
             lists = PageLists(engine, fit=fits, pairs=wanted.mode == kernels.OF_DIRECTIONS)
@@ -189,8 +186,8 @@ class Counting:
         """Count; returns the lists, with what was counted of edges if these count."""
         engine, wanted, lists = self.engine, self.wanted, self.lists
         engine.options.progress.start("windows", None, "windows")
-        device = nullcontext() if self.gpu is None else closing(self.gpu)
-        with device, Recovery(engine, identity) as recovery:
+        counter = nullcontext() if self.counter is None else closing(self.counter)
+        with counter, Recovery(engine, identity) as recovery:
             if isinstance(lists, PageLists):
                 with engine.step(mode="measure"):
                     lists.measure()
@@ -217,8 +214,8 @@ class Counting:
                 if wanted.degrees:
                     self._add_degrees(inner)
                 pairs.room += self._finish(rows)
-                if self.gpu is not None:
-                    self.gpu.hand_over(self.counts, 2)
+                if self.counter is not None:
+                    self.counter.hand_over(self.counts, 2)
                 recovery.after(step, arrays, {"vertices": inner.last, "hubs": rows.hubs})
 
             # While there are rows, the lists of hubs are at hand besides the inner window.
@@ -249,8 +246,8 @@ class Counting:
         goes on knows how many hubs there are, and needs no rows.
         """
         lists, mode = self.lists, self.wanted.mode
-        if self.gpu is not None:
-            self.gpu.check(lists.longest)
+        if self.counter is not None:
+            self.counter.check(lists.longest)
         rows = Rows(self._choose_hubs() if hubs is None else hubs)
         if hubs is None:
             rows.words = -(-rows.hubs // 64)
@@ -267,7 +264,7 @@ class Counting:
     def _choose_hubs(self) -> int:
         """How many hubs there are: what their rows take leaves enough room for windows."""
         mode, entry_bytes = self.wanted.mode, self.wanted.entry_bytes
-        if mode == kernels.OF_DIRECTIONS or self.gpu is not None:
+        if mode == kernels.OF_DIRECTIONS or self.counter is not None:
             return 0
         sizes = self.lists.sizes(0, HUBS)
         windows = MARGIN * self.lists.longest_bytes(entry_bytes)
@@ -315,8 +312,8 @@ class Counting:
         """For triangles with the last vertex among some lists, of hubs none, and the middle one in
         a window or, while there are rows, a hub.
         """
-        if self.gpu is not None:
-            yield self.gpu, rows.hubs, (inner,)
+        if self.counter is not None:
+            yield self.counter, rows.hubs, (inner,)
             return
         common = self.lists.longest, self.counts, self.wanted.mode
         if rows.words:
@@ -330,19 +327,6 @@ class Counting:
         self.engine.map_ranges(
             kernels.add_degrees, *window.arrays(), self.degrees, length=window.last - window.first
         )
-
-
-def _gpu_counter(engine: Engine) -> Any:
-    """What counts on a GPU, if the run is to use one."""
-    options = engine.options
-    if options.on_plain_cpu:
-        return None
-    if [device.kind for device in options.devices] != ["cuda"]:
-        names = ", ".join(device.name for device in options.devices)
-        raise OptionError(f"devices: triangles are counted on one CPU or one GPU, got {names}")
-    from penstock.device.cuda.triangles import TriangleCounter
-
-    return TriangleCounter(options.devices[0], engine.num_vertices, engine.threads)
 
 
 # Verifying

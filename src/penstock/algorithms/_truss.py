@@ -27,6 +27,7 @@ import numpy as np
 
 from penstock.algorithms import _truss_kernels as kernels
 from penstock.engine.engine import Engine
+from penstock.engine.sharing import map_shares, shared_from
 from penstock.engine.windows import Window
 from penstock.types import I64, U32, U64, Array
 
@@ -138,24 +139,9 @@ class _Lists:
         places: U64 = np.zeros(n + 2, np.uint64)
         engine.map_ranges(kernels.count_later, neighbours, places, length=m)
         np.cumsum(places, out=places)
-        # Each thread writes the lists of some vertices, about as much as the others do.
-        pieces = engine.workers.count
-        shares = np.arange(1, pieces, dtype=np.uint64) * np.uint64(m) // np.uint64(pieces)
-        cuts = [0, *np.searchsorted(places[1:-1], shares).tolist(), n]
-
-        def fill(stream: int, k: int) -> None:
-            with engine.metrics.timed("kernel", stream):
-                kernels.fill_later(
-                    np.uint64(cuts[k]),
-                    np.uint64(cuts[k + 1]),
-                    offsets,
-                    neighbours,
-                    places,
-                    later,
-                    later_edges,
-                )
-
-        engine.workers.run(fill, range(pieces))
+        # A call goes over the lists of all vertices, so there are no more than work at once.
+        args = (offsets, neighbours, places, later, later_edges)
+        map_shares(engine, kernels.fill_later, places[1:], *args, pieces=1)
         later_offsets = places[:-1]
         rows: U64 = np.zeros(n + 1, np.uint64)
         engine.map_ranges(kernels.measure_rows, offsets, later_offsets, rows, length=n)
@@ -188,7 +174,7 @@ class _Peeling:
         self._origins: U32 = np.empty(0, np.uint32)
         self._lists = _Lists.of(engine, window.offsets, window.neighbours, window.values)
         self._queue: U32 = np.empty(self.left, np.uint32)
-        self._many = np.uint64(MANY if engine.workers.count > 1 else MOST_EDGES)
+        self._many = np.uint64(shared_from(engine, MANY))
 
     def all_levels(self, level: int) -> None:
         """Peel until nothing is left, from a level on."""
@@ -210,10 +196,8 @@ class _Peeling:
         )
         head, tail = 0, int(ends[0])
         while head < tail:
-            with engine.metrics.timed("kernel", 0):
-                head, tail = kernels.peel_alone(
-                    *lists.arrays(), queue, head, tail, level, self._many
-                )
+            arrays = (*lists.arrays(), queue)
+            head, tail = engine.call(kernels.peel_alone, *arrays, head, tail, level, self._many)
             if head < tail:
                 ends[0] = tail
                 waiting = queue[head:tail]

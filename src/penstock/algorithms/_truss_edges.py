@@ -35,7 +35,7 @@ from penstock.types import U32, Array
 
 #: What is counted: the triangles of each edge; and a number of each vertex is found in the end.
 WANTED = Wanted(_triangle_kernels.OF_EDGES, other_bytes=4)
-#: What the budget calls edges whose trussness is known.
+#: What edges whose trussness is known are counted as.
 FOUND = "edges with their trussness"
 #: Edges that are looked at together.
 PART = 1 << 18
@@ -66,7 +66,7 @@ class FoundEdges:
 
     def __init__(self, engine: Engine, most: int, *, in_memory: bool) -> None:
         folder, kind = engine.scratch_folder(), np.dtype(np.uint32)
-        self._budget, self._in_memory = engine.budget, in_memory
+        self._engine, self._in_memory = engine, in_memory
         self.count, self._most = 0, most
         self.largest = 0
         self._columns = [
@@ -92,8 +92,8 @@ class FoundEdges:
 
     def finish(self) -> None:
         """All are there: instead of the room for windows, what is in memory of them is counted."""
-        self._budget.give_back(ROOM)
-        self._budget.take(12 * self.count if self._in_memory else 0, FOUND)
+        self._engine.free(ROOM)
+        self._engine.hold(FOUND, 12 * self.count if self._in_memory else 0)
 
     def keep(self, least: int) -> None:
         """Only those that have at least this number."""
@@ -105,8 +105,7 @@ class FoundEdges:
         self.count = count
         if self._in_memory:
             self._columns = [InMemory(column.read(0, count).copy()) for column in self._columns]
-            self._budget.give_back(FOUND)
-            self._budget.take(12 * count, FOUND)
+            self._engine.hold(FOUND, 12 * count)
 
     def parts(self, least: int = 0) -> Iterator[tuple[U32, U32, U32]]:
         """Both ends and numbers of edges that have at least this one, some at a time."""
@@ -131,7 +130,7 @@ class _Left:
 
     def __init__(self, engine: Engine, least: int = 2) -> None:
         graph = engine.graph
-        self._engine, self._room, self.least = engine, engine.plan.room, least
+        self._engine, self._room, self.least = engine, engine.take_room(ROOM), least
         self._lists: EarlierLists = PageLists(
             engine, fit=self._room >= lists_bytes(engine.counts, WANTED.entry_bytes)
         )
@@ -161,11 +160,8 @@ class _Left:
         return min((int(part.min()) for part in self._counts()), default=0)
 
     def _count(self) -> None:
-        engine = self._engine
-        for held in (ROOM, "pairs of strips"):
-            engine.budget.give_back(held)
-        with engine.within_step():
-            counting = Counting(engine, WANTED, self._lists)
+        with self._engine.within_step():
+            counting = Counting(self._engine, WANTED, self._lists)
             self._pairs = counting.run({})
         self._values, self.num_edges = counting.values, self._lists.total
 

@@ -58,8 +58,8 @@ def fill_later(low, high, offsets, neighbours, places, later, later_edges):  # t
     """Write the later neighbours of vertices low to high. ``places[u + 1]`` is where the next one
     of u goes: in the end, where its list ends.
     """
-    one = np.uint64(1)
-    for v in range(np.uint64(low), np.uint64(len(offsets)) - one):
+    one, low, high = np.uint64(1), np.uint64(low), np.uint64(high)
+    for v in range(low, np.uint64(len(offsets)) - one):
         stop = np.uint64(offsets[v + one])
         e = _place(neighbours, np.uint64(offsets[v]), stop, low)
         while e < stop and neighbours[e] < high:

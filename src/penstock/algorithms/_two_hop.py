@@ -9,20 +9,18 @@ order, and the parts are kept. A range then ends where the room for them is full
 of one target have one entry or none, which is the same for all: so any number of edges may lead to
 a target, whatever the room.
 
-A bit set belongs to a thread and is to fit its cache, so ranges are not wider than that, unless the
-parts of lists would be too short to be worth the way to them. Parts that are not too thin are also
-kept as rows of bits, if there is room, and united 32 targets at a time.
+A bit set is to fit the cache of a core, so ranges are not wider than that, unless the parts of
+lists would be too short to be worth the way to them. Parts that are not too thin are also kept as
+rows of bits, if there is room, and united 32 targets at a time.
 
-A list longer than a page comes in parts, to several threads. Each unites what it has in its own bit
-set, and then puts that into one that the vertex has while its pages pass.
+A list may come in parts. Each is united in a bit set of its own, and that is put into one that the
+vertex has while its parts pass.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,11 +29,11 @@ from penstock.algorithms import _two_hop_kernels as kernels
 from penstock.engine.counts import Counts
 from penstock.engine.engine import Engine
 from penstock.engine.needs import Needs, Room
+from penstock.engine.ordered import scan_in_order, scan_joined
 from penstock.engine.recovery import Recovery
+from penstock.engine.sharing import Scratch, scratch_copies
+from penstock.engine.whole_lists import all_lists
 from penstock.store.mapped import iter_parts
-from penstock.stream.block import Block
-from penstock.stream.lists import Piece
-from penstock.stream.resident import ResidentLists
 from penstock.types import I64, U32, VID, Array, Direction
 
 #: Targets whose bits fit the cache of a core, with room for a row beside them.
@@ -52,8 +50,8 @@ ROW_WORDS = 8
 #: that they get if not all parts fit.
 ROW_BYTES = 16 << 20
 ROW_SHARE = 4
-#: Pieces of lists in memory, for each thread.
-PIECES = 32
+#: What the way to run is called that needs no copies of parts.
+IN_PLACE = "parts in place"
 #: Time for a path of two edges, as a share of that for an edge of a PageRank step.
 PATH_WORK = 0.35
 
@@ -102,26 +100,14 @@ def range_limits(targets: int, paths: float, entries: int, *, in_place: bool) ->
     return max(CACHED, -(-targets // ranges)), -(-entries // shares)
 
 
-def batches(table: Array, most: int) -> list[tuple[range, list[int]]]:
-    """All pages in ranges that have at most so many vertices with several pages, and all pages of
-    these; with the vertices.
-    """
-    second = np.flatnonzero(table["run"] == 1)
-    vids = table["first_vid"][second].tolist()
-    cuts = [0, *(second[most::most] - 1).tolist(), len(table)]
-    return [
-        (range(a, b), vids[k * most : (k + 1) * most]) for k, (a, b) in enumerate(pairwise(cuts))
-    ]
-
-
 # What it takes
 
 
 def size_needs(counts: Counts) -> list[Needs]:
-    """A vertex has its size, how many entries lead to it, and where its part begins and ends; a
-    thread has bit sets, for a range that fits the cache. The room is for parts of lists and rows:
-    as they are in memory if they are in order, or else copies. Two passes for each range, if all
-    parts fit.
+    """A vertex has its size, how many entries lead to it, and where its part begins and ends; what
+    works at once has bit sets, for a range that fits the cache. The room is for parts of lists and
+    rows: as they are in memory if they are in order, or else copies. Two passes for each range, if
+    all parts fit.
     """
     entries, histogram = counts.of("out").num_edges, _histogram(counts)
     degrees = [0.0, 1.0, *(1.5 * 2.0**k for k in range(1, len(histogram)))]
@@ -138,7 +124,7 @@ def size_needs(counts: Counts) -> list[Needs]:
     if counts.neighbour_order != "id":
         return [needs]
     in_place = Room(0, _whole_bytes(entries, in_place=True))
-    return [replace(needs, forms=("memory",), room=in_place), needs]
+    return [replace(needs, forms=("memory",), room=in_place, way=IN_PLACE), needs]
 
 
 def _whole_bytes(entries: int, *, in_place: bool) -> int:
@@ -163,27 +149,22 @@ class Sizes:
     """How many vertices are within two edges of each, and what they are counted with."""
 
     def __init__(self, engine: Engine) -> None:
-        graph, room = engine.graph, engine.plan.room + engine.plan.worker_bytes
         self.engine = engine
         #: Bytes for parts, rows and bit sets.
-        self.room = room
-        self.in_order = graph.neighbour_order == "id"
-        self.lists = engine.lists("out")
-        #: All lists, if they are in memory, and whether parts of them are used as they are there.
-        self.block = self.lists.block if isinstance(self.lists, ResidentLists) else None
-        self.in_place = self.block is not None and self.in_order
+        self.room = engine.take_room("parts of lists", with_scratch=True)
+        self.in_order = engine.graph.neighbour_order == "id"
+        #: All lists, if parts of them are used as they are there.
+        self.lists = all_lists(engine) if engine.way == IN_PLACE else None
         self.sizes: I64 = engine.array("sizes", np.int64, 0)
         #: How many entries of all lists are a vertex.
         self.targets: U32 = engine.array("targets", np.uint32, 0)
         #: Where the part of each list begins and ends; at 0 if its page has no edges.
-        self.places: Array = np.zeros(
-            2 * graph.num_vertices, _place_dtype(engine.counts.of("out").num_edges)
-        )
-        engine.budget.take(self.places.nbytes, "places")
-        engine.budget.take(room, "parts of lists")
-        #: Bit sets: one for each thread, and on a stream one for each of some long lists.
-        self.threads = engine.workers.count
-        self.sets = self.threads * (1 if engine.is_resident() else 2)
+        self.places: Array = engine.array(
+            "places", _place_dtype(engine.counts.of("out").num_edges), 0,
+            length=2 * engine.num_vertices,
+        )  # fmt: skip
+        #: Bit sets: scratch, and, unless all lists are there, one for each of some long lists.
+        self.sets = scratch_copies(engine) * (2 if self.lists is None else 1)
 
     def run(self, identity: Mapping[str, Any]) -> I64:
         """The sizes."""
@@ -222,17 +203,18 @@ class Sizes:
             more, end = kernels.weigh(self.targets, begin, part)
             paths, last = paths + more, max(last, end)
         entries = self.engine.counts.of("out").num_edges
-        return range_limits(self.engine.num_vertices, paths, entries, in_place=self.in_place), last
+        in_place = self.lists is not None
+        return range_limits(self.engine.num_vertices, paths, entries, in_place=in_place), last
 
     def _range(self, low: int, last: int, limits: tuple[int, int], room: int) -> int:
         """Add the targets of a range that begins with one; where it ends."""
-        engine, entry_bytes = self.engine, 0 if self.in_place else 4
+        engine, entry_bytes = self.engine, 4 if self.lists is None else 0
         high, total, reached = kernels.reach(
             self.targets, low, last, *limits, entry_bytes, 4 * self.sets, room
         )
-        if self.block is not None and self.in_place:
-            entries = self.block.neighbours
-            given = (self.block.offsets, entries, np.uint64(low), np.uint64(high), self.places)
+        if self.lists is not None:
+            entries = self.lists[1]
+            given = (*self.lists, np.uint64(low), np.uint64(high), self.places)
             engine.map_ranges(kernels.find_parts, *given)
         else:
             with engine.step(mode="keep", vertices=high - low):
@@ -248,30 +230,15 @@ class Sizes:
     def _keep(self, low: int, high: int, total: int) -> U32:
         """The parts of all lists in a range."""
         entries: U32 = np.empty(total, VID)
-        runs, at = self.lists.table["run"], 0
-
-        def work(stream: int, piece: Piece) -> None:
-            nonlocal at
-            at = self.engine.timed_call(
-                stream, piece, kernels.keep_parts, piece.block, piece.begin, piece.end,
-                np.uint64(low), np.uint64(high), self.in_order, bool(runs[piece.page] > 0), at,
-                self.places, entries,
-            )  # fmt: skip
-
-        self.lists.scan(work, ordered=True)
+        limits, done = (np.uint64(low), np.uint64(high)), np.zeros(2, np.int64)
+        args = (*limits, self.in_order, done, self.places, entries)
+        scan_in_order(self.engine, kernels.keep_parts, *args)
         return entries
 
     def _mark(self, target: int) -> U32:
         """The parts of all lists in a range of one target."""
-        runs = self.lists.table["run"]
-
-        def work(stream: int, piece: Piece) -> None:
-            self.engine.timed_call(
-                stream, piece, kernels.mark_parts, piece.block, piece.begin, piece.end,
-                np.uint64(target), self.in_order, bool(runs[piece.page] > 0), self.places,
-            )  # fmt: skip
-
-        self.lists.scan(work, ordered=True)
+        args = (np.uint64(target), self.in_order, np.zeros(2, np.int64), self.places)
+        scan_in_order(self.engine, kernels.mark_parts, *args)
         return np.array([target], VID)
 
     def _with_rows(self, low: int, high: int, entries: U32, reached: int, room: int) -> Middles:
@@ -294,44 +261,31 @@ class Sizes:
 
     def _count(self, middles: Middles) -> None:
         """Add the targets of a range to all sizes."""
-        bits = [np.zeros(middles.words, np.uint32) for _ in range(self.threads)]
-        if self.block is not None:
-            self._count_in_memory(self.block, middles, bits)
+        engine, given = self.engine, middles.arrays()
+        if self.lists is not None:
+            engine.run_per_thread(kernels.add_all_sizes, *self.lists, *given, self.sizes)
+            engine.count_edges(len(self.lists[1]))
             return
-        for pages, long in batches(self.lists.table, self.threads):
-            self._count_pages(pages, long, middles, bits)
+        scratch: Scratch[U32] = Scratch(lambda: np.zeros(middles.words, np.uint32))
+        united: dict[int, U32] = {}
 
-    def _count_in_memory(self, block: Block, middles: Middles, bits: list[U32]) -> None:
-        def work(stream: int, piece: Piece) -> None:
-            self.engine.timed_call(
-                stream, piece, kernels.add_sizes, block, piece.begin, piece.end,
-                *middles.arrays(), bits[stream], self.sizes,
-            )  # fmt: skip
+        def add(block: Any, begin: int, end: int) -> None:
+            bits = scratch.take()
+            kernels.add_sizes(block, begin, end, *given, bits, self.sizes)
+            scratch.give_back(bits)
 
-        offsets, n = block.offsets, self.engine.num_vertices
-        ends = np.linspace(0, int(offsets[-1]), PIECES * self.threads + 1)[1:-1]
-        inside = np.minimum(np.searchsorted(offsets, ends.astype(offsets.dtype)), n).tolist()
-        pieces = [Piece(-1, block, a, b) for a, b in pairwise(sorted({0, *inside, n}))]
-        self.engine.workers.run(work, pieces)
+        def unite(block: Any, v: int) -> U32:
+            bits = scratch.take()
+            kernels.unite(block, v, v + 1, *given, bits)
+            return bits
 
-    def _count_pages(
-        self, pages: range, long: list[int], middles: Middles, bits: list[U32]
-    ) -> None:
-        """The same for some pages, among them all pages of the vertices that have several."""
-        whole: dict[int, U32] = {v: np.zeros(middles.words, np.uint32) for v in long}
-        lock = threading.Lock()
+        def join(v: int, bits: U32) -> None:
+            united.setdefault(v, np.zeros(middles.words, np.uint32))
+            united[v] |= bits
+            bits[:] = 0
+            scratch.give_back(bits)
 
-        def work(stream: int, piece: Piece) -> None:
-            mine, target = bits[stream], whole.get(piece.begin)
-            given = (piece.block, piece.begin, piece.end, *middles.arrays(), mine)
-            if target is None:
-                self.engine.timed_call(stream, piece, kernels.add_sizes, *given, self.sizes)
-                return
-            self.engine.timed_call(stream, piece, kernels.unite, *given)
-            with lock:
-                target |= mine
-            mine[:] = 0
+        def finish(v: int) -> None:
+            kernels.add_size(v, *given[:2], united.pop(v), self.sizes)
 
-        self.lists.scan(work, pages=pages)
-        for v, united in whole.items():
-            kernels.add_size(v, np.uint64(middles.low), np.uint64(middles.high), united, self.sizes)
+        scan_joined(engine, add, unite, join, finish)

@@ -15,6 +15,8 @@ from penstock.jit import atomic_add, count_ones, helper, kernel, prefetch
 
 #: Neighbours whose parts are on their way into the cache.
 AHEAD = 8
+#: Vertices that are taken at a time.
+CLAIM = 16
 
 
 @kernel
@@ -83,12 +85,12 @@ def find_parts(begin, end, offsets, neighbours, low, high, places):  # type: ign
 
 
 @kernel
-def keep_parts(block, begin, end, low, high, in_order, goes_on, at, places, entries):  # type: ignore[no-untyped-def]
-    """Append the parts of lists that are in a range, from place ``at`` on; where they end. Blocks
-    come in the order of the pages; ``goes_on``: the list began in the block before.
+def keep_parts(block, begin, end, low, high, in_order, done, places, entries):  # type: ignore[no-untyped-def]
+    """Append the parts of lists that are in a range. Blocks come in order; a list may go on in the
+    next one. ``done``: the vertex after the last whose list has begun, and where its part ends.
     """
-    first, one, place = np.uint64(block.first), np.uint64(1), np.uint64(at)
-    neighbours = block.neighbours
+    first, one, place = np.uint64(block.first), np.uint64(1), np.uint64(done[1])
+    neighbours, goes_on = block.neighbours, np.uint64(begin) < np.uint64(done[0])
     for v in range(np.uint64(begin), np.uint64(end)):
         edge = np.uint64(block.offsets[v - first])
         stop = np.uint64(block.offsets[v - first + one])
@@ -105,16 +107,16 @@ def keep_parts(block, begin, end, low, high, in_order, goes_on, at, places, entr
                 break
             edge += one
         places[v + v + one] = place
-    return place
+    done[0], done[1] = end, place
 
 
 @kernel
-def mark_parts(block, begin, end, target, in_order, goes_on, places):  # type: ignore[no-untyped-def]
+def mark_parts(block, begin, end, target, in_order, done, places):  # type: ignore[no-untyped-def]
     """The same for a range of one target, whose entries are all alike: the part of a list is the
     only entry that there is, or nothing.
     """
     first, one, zero = np.uint64(block.first), np.uint64(1), np.uint64(0)
-    neighbours = block.neighbours
+    neighbours, goes_on = block.neighbours, np.uint64(begin) < np.uint64(done[0])
     for v in range(np.uint64(begin), np.uint64(end)):
         edge = np.uint64(block.offsets[v - first])
         stop = np.uint64(block.offsets[v - first + one])
@@ -128,6 +130,7 @@ def mark_parts(block, begin, end, target, in_order, goes_on, places):  # type: i
                 places[v + v + one] = one
                 break
             edge += one
+    done[0] = end
 
 
 @kernel
@@ -244,16 +247,41 @@ def add_size(v, low, high, bits, sizes):  # type: ignore[no-untyped-def]
 def add_sizes(  # type: ignore[no-untyped-def]
     block, begin, end, low, high, places, entries, rows, reached, bits, sizes
 ):
-    """Add the targets within two edges of each vertex to its size. No bit is set before or after.
-
-    If few are set, only their words are cleared.
+    """Add the targets within two edges of each vertex to its size. No bit is set before, nor is one
+    afterwards.
     """
-    first, five, one = np.uint64(block.first), np.uint64(5), np.uint64(1)
+    _add_sizes(
+        begin, end, block.first, block.offsets, block.neighbours, low, high, places, entries, rows,
+        reached, bits, sizes,
+    )  # fmt: skip
+
+
+@kernel
+def add_all_sizes(  # type: ignore[no-untyped-def]
+    claims, offsets, neighbours, low, high, places, entries, rows, reached, sizes
+):
+    """The same for all vertices, some at a time."""
+    bits = np.zeros((high - low + np.uint64(31)) >> np.uint64(5), np.uint32)
+    total = np.int64(len(offsets)) - 1
+    begin = atomic_add(claims, 0, CLAIM)
+    while begin < total:
+        _add_sizes(
+            begin, min(begin + CLAIM, total), 0, offsets, neighbours, low, high, places, entries,
+            rows, reached, bits, sizes,
+        )  # fmt: skip
+        begin = atomic_add(claims, 0, CLAIM)
+
+
+@helper
+def _add_sizes(  # type: ignore[no-untyped-def]
+    begin, end, first, offsets, neighbours, low, high, places, entries, rows, reached, bits, sizes
+):
+    """If few bits are set, only their words are cleared."""
+    first, five, one = np.uint64(first), np.uint64(5), np.uint64(1)
     words = (high - low + np.uint64(31)) >> five
-    neighbours = block.neighbours
     for v in range(np.uint64(begin), np.uint64(end)):
-        edge = np.uint64(block.offsets[v - first])
-        stop = np.uint64(block.offsets[v - first + one])
+        edge = np.uint64(offsets[v - first])
+        stop = np.uint64(offsets[v - first + one])
         if edge == stop:
             continue
         found, written = _unite(

@@ -59,7 +59,7 @@ def _add_up(engine: Engine, sources: U32, *, weighted: bool, endpoints: bool) ->
     """The sum of the dependencies of all sources on each vertex."""
     totals: F64 = engine.array("totals", np.float64, 0)
     extra = 1.0 if endpoints else 0.0
-    whole = engine.plan.needs.way == WHOLE_SOURCES
+    whole = engine.way == WHOLE_SOURCES
     sweeps = None if whole else Sweeps(engine, weighted=weighted)
 
     def add(vertices: U32, sums: F64) -> None:

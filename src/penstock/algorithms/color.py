@@ -24,6 +24,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from penstock.algorithms._coloring import (
+    IN_MEMORY,
     STATE_BYTES,
     color_greedily,
     window_room,
@@ -98,10 +99,12 @@ def _requirements(counts: Counts, strategy: Strategy, seed: int) -> list[Needs]:
     memory = Needs(
         counts.both_ways, 1.0, vertex_bytes=STATE_BYTES,
         more_bytes=4 * counts.max_degree + (1 << 15), forms=("memory",), work=2.0,
+        way=IN_MEMORY,
     )  # fmt: skip
     # Passes over R-MAT graphs, if there is as much room as it likes.
     passes = 1.2 if in_order else 5.0
-    return [memory, replace(memory, passes=passes, room=window_room(counts), forms=("stream",))]
+    room = window_room(counts)
+    return [memory, replace(memory, passes=passes, room=room, forms=("stream",), way="windows")]
 
 
 @algorithm(requirements=_requirements, verify=verify)

@@ -28,16 +28,17 @@ from penstock.algorithms._cores import (
     I32,
     LEAST_GATHERED,
     MOST_GATHERED,
+    PEELING,
     STREAM_BYTES,
     core_numbers,
 )
 from penstock.algorithms._cores_check import check_cores
 from penstock.algorithms._vids import by_vid
-from penstock.algorithms._whole_lists import least_words
 from penstock.engine.algorithm import Task, algorithm
 from penstock.engine.counts import Counts
 from penstock.engine.needs import Needs, Room
 from penstock.engine.result import Result
+from penstock.engine.whole_lists import least_bytes
 from penstock.store.graph import Graph
 
 
@@ -51,20 +52,21 @@ def core_needs(counts: Counts, then_bytes: int = 0) -> list[Needs]:
     """What core numbers need; and what the run needs then, when they are all that is left in
     memory.
     """
-    n, longest = counts.num_vertices, 4 * least_words(counts)
+    n, longest = counts.num_vertices, least_bytes(counts)
     cores = np.dtype(np.int32).itemsize
     # Peeling in memory takes the room that lists of a stream are gathered in at best.
     state = STREAM_BYTES + MOST_GATHERED
     memory = Needs(
         counts.both_ways, 1.0, vertex_bytes=state,
         more_bytes=max(longest, then_bytes - (state - cores) * n), forms=("memory",), work=3.0,
+        way=PEELING,
     )  # fmt: skip
     # A stream reads 3.3 times all pages of an R-MAT graph, 4.8 times if it is directed, if there is
     # as much room as it likes.
     least = max(LEAST_GATHERED * n, longest, then_bytes - (STREAM_BYTES - cores) * n)
     stream = replace(
         memory, passes=5.0 if counts.directed else 4.0, vertex_bytes=STREAM_BYTES, more_bytes=0,
-        room=Room(least, max(MOST_GATHERED * n, least)), forms=("stream",),
+        room=Room(least, max(MOST_GATHERED * n, least)), forms=("stream",), way="lowering",
     )  # fmt: skip
     return [memory, stream]
 

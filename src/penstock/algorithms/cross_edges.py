@@ -23,7 +23,6 @@ import numpy as np
 
 from penstock.algorithms._subgraph import (
     edge_needs,
-    edges_between,
     edges_later,
     take_rows,
 )
@@ -37,6 +36,7 @@ from penstock.algorithms._subgraph_check import (
 from penstock.arrays import distinct
 from penstock.engine.algorithm import Task, Vertices, algorithm
 from penstock.engine.counts import Counts, Selected
+from penstock.engine.edge_rows import collect_edges
 from penstock.engine.needs import Needs
 from penstock.engine.result import Result
 from penstock.engine.result_edges import edge_table
@@ -135,7 +135,7 @@ def cross_edges(task: Task, a: Vertices, b: Vertices) -> Result:
         is_far: U8 = engine.array("far", np.uint8, 0)
         is_near[near], is_far[far] = 1, 1
         with engine.step(active=len(near)):
-            found = edges_between(engine, near, is_near, is_far, direction, counts)
+            found = collect_edges(engine, near, is_near, is_far, direction, counts)
     values = counts[rows].astype(np.int64)
     edges = edges_later(task, needs, near, far, direction)
     if found is not None:

@@ -34,6 +34,7 @@ from penstock.algorithms._brandes_whole import WHOLE_SOURCES, chunk_sums, fold
 from penstock.algorithms.betweenness import every_edge, push_paths
 from penstock.engine.algorithm import Task, Vertices, algorithm
 from penstock.engine.counts import Counts, Selected
+from penstock.engine.edge_rows import stored_edges
 from penstock.engine.engine import Engine
 from penstock.engine.needs import Needs
 from penstock.engine.result import Result
@@ -58,9 +59,10 @@ def _requirements(
 def _add_up(engine: Engine, sources: U32, *, weighted: bool) -> F64:
     """What all sources together send along each stored edge."""
     graph = engine.graph
-    totals: F64 = np.zeros(graph.list_stats("out").num_edges)
-    engine.budget.take(totals.nbytes, "values of edges")
-    whole = engine.plan.needs.way == WHOLE_SOURCES
+    totals: F64 = engine.array(
+        "values of edges", np.float64, 0, length=engine.counts.of("out").num_edges
+    )
+    whole = engine.way == WHOLE_SOURCES
     sweeps = None if whole else Sweeps(engine, weighted=weighted)
 
     def step(left: U32) -> tuple[int, dict[str, Any]]:
@@ -123,19 +125,12 @@ def _add_weighted(block, begin, end, totals, distances, paths, share, once):  # 
 
 def _table(engine: Engine, totals: F64) -> tuple[U32, U32, F64]:
     """Edges and what belongs to them, which is moved to the beginning of ``totals``."""
-    graph, begin, count = engine.graph, 0, 0
-    none: U32 = np.empty(0, np.uint32)
-    ends: list[tuple[Array, Array]] = [(none, none)]
-    for part in graph.iter_adjacency("out", engine.threads):
-        values = totals[begin : begin + len(part.neighbours)]
-        begin += len(part.neighbours)
-        vertices = np.arange(part.first_vid, part.first_vid + len(part.degrees), dtype=np.uint32)
-        src = np.repeat(vertices, part.degrees)
-        keep = slice(None) if graph.directed else src <= part.neighbours
-        ends.append((src[keep], part.neighbours[keep]))
-        end = count + len(ends[-1][0])
-        totals[count:end] = values[keep]
-        count = end
+    count, none = 0, np.empty(0, np.uint32)
+    ends: list[tuple[U32, U32]] = [(none, none)]
+    for src, dst, values in stored_edges(engine, totals):
+        ends.append((src, dst))
+        totals[count : count + len(values)] = values
+        count += len(values)
     src, dst = (np.concatenate(each) for each in zip(*ends, strict=True))
     return src, dst, totals[:count]
 

@@ -136,9 +136,6 @@ def k_core(task: Task, k: int | None = None) -> Result:
     graph, least = task.graph, _least(k)
     with task.open() as engine:
         cores: I32 = core_numbers(engine)
-        for name in ("left", "queue", "support"):
-            engine.free(name)
-        engine.budget.give_back("gathered lists")
         if least is None:
             least = int(cores.max(initial=0))
         vids: U32 = engine.select(_of_core, cores, least)

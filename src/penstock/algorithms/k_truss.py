@@ -22,12 +22,13 @@ import operator
 
 import numpy as np
 
-from penstock.algorithms._subgraph import INDEX_BYTES, ROW_BYTES, count_ends, take_rows
+from penstock.algorithms._subgraph import INDEX_BYTES, ROW_BYTES, take_rows
 from penstock.algorithms._subgraph_check import row_vids
 from penstock.algorithms._truss_check import all_pairs, check_trussness, ends_of, pairs_of
 from penstock.algorithms._truss_edges import find_edges, find_largest, truss_needs
 from penstock.engine.algorithm import Task, algorithm
 from penstock.engine.counts import Counts
+from penstock.engine.edge_rows import count_ends
 from penstock.engine.needs import Needs
 from penstock.engine.result import Result
 from penstock.engine.result_edges import edge_table

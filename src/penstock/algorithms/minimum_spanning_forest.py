@@ -23,7 +23,6 @@ graph", Proc. AMS 1956.
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -37,15 +36,16 @@ from penstock.engine.checkpoint_file import within
 from penstock.engine.counts import Counts
 from penstock.engine.engine import Engine
 from penstock.engine.needs import Needs
+from penstock.engine.ordered import scan_joined
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
 from penstock.engine.result_edges import edge_table
+from penstock.engine.sharing import Scratch, one_at_a_time
 from penstock.errors import InputError
 from penstock.store.graph import Graph
-from penstock.stream.block import Block
 from penstock.types import NO_VERTEX, U32, VID, Array, Direction
 
-#: Edges that a thread hands over at once.
+#: Edges that are handed over at once.
 HANDFUL = 1 << 12
 #: Bytes for each vertex: trees, and those of the sieve, in a new and an old version.
 SIEVE_BYTES = 12
@@ -67,7 +67,7 @@ class _Forest:
         room = _room(n)
         # The system gives memory when it is first written to: before the second scan, for n edges.
         self._edge_bytes = 8 + weight_type.itemsize
-        engine.budget.take(n * self._edge_bytes, "forest")
+        engine.hold("forest", n * self._edge_bytes)
         self.src, self.dst = np.empty(room, VID), np.empty(room, VID)
         self.weights: Array = np.empty(room, weight_type)
         #: Edges that are in the forest for certain, and edges that are there.
@@ -76,7 +76,8 @@ class _Forest:
         #: edge within that comes later closes a circle with them, and is not in the forest.
         self.sieve: tuple[U32, Any, Any] = (self.labels, weight_type.type(0), np.uint64(0))
         self._span = self._limit = 0
-        self._lock = threading.Lock()
+        #: Takes edges that may be in the forest.
+        self.add = one_at_a_time(self._add)
 
     def begin(self, near: U32, least: Array, outward: Array) -> None:
         """From the lightest edge of each vertex; ``near`` is used up."""
@@ -88,23 +89,20 @@ class _Forest:
 
     def open(self) -> None:
         """From now on edges may be added."""
-        room = len(self.src) - len(self.labels)
-        self.engine.budget.take(room * self._edge_bytes, "edges between trees")
-        self.engine.budget.take(SIEVE_BYTES * len(self.labels), "trees")
+        self.engine.hold("forest", len(self.src) * self._edge_bytes)
+        self.engine.hold("trees", SIEVE_BYTES * len(self.labels))
         # At first often: then fewer are added that are not in the forest.
-        self._span = max(room // 8, HANDFUL)
+        self._span = max((len(self.src) - len(self.labels)) // 8, HANDFUL)
         self._limit = self.count + self._span
 
-    def add(self, src: U32, dst: U32, weights: Array) -> None:
-        """Edges that may be in the forest."""
-        with self._lock:
-            if self.count + len(src) > min(self._limit, len(self.src)):
-                self._thin_out()
-            end = self.count + len(src)
-            self.src[self.count : end] = src
-            self.dst[self.count : end] = dst
-            self.weights[self.count : end] = weights
-            self.count = end
+    def _add(self, src: U32, dst: U32, weights: Array) -> None:
+        if self.count + len(src) > min(self._limit, len(self.src)):
+            self._thin_out()
+        end = self.count + len(src)
+        self.src[self.count : end] = src
+        self.dst[self.count : end] = dst
+        self.weights[self.count : end] = weights
+        self.count = end
 
     def thin(self) -> U32:
         """Forget edges that are not in the spanning forest of those that are there; its trees."""
@@ -168,35 +166,35 @@ def _grow(engine: Engine, weight_type: np.dtype[Any], *, prepared: bool) -> tupl
     return forest, trees
 
 
-def _weights_of(block: Block) -> Array:
-    if block.columns:
-        return block.columns[0]
-    return np.broadcast_to(np.uint8(1), len(block.neighbours))
+def _lists_of(block: Any) -> tuple[Any, ...]:
+    """What kernels see of a block: its first vertex, offsets, neighbours and weights."""
+    none = np.broadcast_to(np.uint8(1), len(block.neighbours))
+    weights = block.columns[0] if block.columns else none
+    return block.first, block.offsets, block.neighbours, weights
 
 
 def _scan_lightest(
     engine: Engine, direction: Direction, near: U32, least: Array, outward: NDArray[np.bool_]
 ) -> None:
-    inward = direction == "in"
-    lock = threading.Lock()
+    inward, arrays = direction == "in", (near, least, outward)
 
-    def look(block: Block, begin: int, end: int) -> None:
-        arrays = (near, least, outward)
-        lists = (block.first, block.offsets, block.neighbours, _weights_of(block), begin, end)
-        if len(block.offsets) > 2:
-            bad = kernels.lightest(*lists, 0, inward, *arrays)
-        else:
-            # It may be a part of a list, with others at work on other parts.
-            mine = (np.full(1, NO_VERTEX, VID), np.zeros(1, least.dtype), np.zeros(1, bool))
-            bad = kernels.lightest(*lists, begin, inward, *mine)
-            if mine[0][0] != NO_VERTEX:
-                ends = np.array([0, 1], np.uint32)
-                with lock:
-                    kernels.lightest(begin, ends, mine[0], mine[1], begin, end, 0, inward, *arrays)
+    def look(block: Any, begin: int, end: int) -> None:
+        bad = kernels.lightest(*_lists_of(block), begin, end, 0, inward, *arrays)
         if bad != end:
             raise _WeightError
 
-    engine.scan(look, direction=direction)
+    def look_at_part(block: Any, v: int) -> tuple[Array, ...]:
+        mine = (np.full(1, NO_VERTEX, VID), np.zeros(1, least.dtype), np.zeros(1, bool))
+        if kernels.lightest(*_lists_of(block), v, v + 1, v, inward, *mine) != v + 1:
+            raise _WeightError
+        return mine
+
+    def join(v: int, found: tuple[Array, ...]) -> None:
+        if found[0][0] != NO_VERTEX:
+            ends = np.array([0, 1], np.uint32)
+            kernels.lightest(v, ends, found[0], found[1], v, v + 1, 0, inward, *arrays)
+
+    scan_joined(engine, look, look_at_part, join, direction=direction)
 
 
 def _scan_crossing(engine: Engine, forest: _Forest) -> None:
@@ -205,19 +203,22 @@ def _scan_crossing(engine: Engine, forest: _Forest) -> None:
     once, inward = not graph.directed, direction == "in"
     in_order = graph.neighbour_order == "id"
 
-    def look(block: Block, begin: int, end: int) -> None:
-        src, dst = np.empty(HANDFUL, VID), np.empty(HANDFUL, VID)
-        weights = np.empty(HANDFUL, forest.weights.dtype)
-        lists = (block.first, block.offsets, block.neighbours, _weights_of(block))
-        v, edge = begin, 0
+    handfuls = Scratch(
+        lambda: (
+            np.empty(HANDFUL, VID), np.empty(HANDFUL, VID), np.empty(HANDFUL, forest.weights.dtype)
+        )
+    )  # fmt: skip
+
+    def look(block: Any, begin: int, end: int) -> None:
+        lists, handful, v, edge = _lists_of(block), handfuls.take(), begin, 0
         while v < end:
             count, v, edge = kernels.crossing(
-                lists, v, edge, end, forest.labels, forest.sieve, once, in_order, inward,
-                (src, dst, weights),
-            )  # fmt: skip
+                lists, v, edge, end, forest.labels, forest.sieve, once, in_order, inward, handful
+            )
             if edge < 0:
                 raise _WeightError
-            forest.add(src[:count], dst[:count], weights[:count])
+            forest.add(*(column[:count] for column in handful))
+        handfuls.give_back(handful)
 
     engine.scan(look, direction=direction)
 

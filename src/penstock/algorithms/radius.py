@@ -28,7 +28,6 @@ Boldi, Vigna: "In-core computation of geometric centralities with HyperBall", IC
 
 from __future__ import annotations
 
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -38,16 +37,17 @@ from penstock.algorithms import _counters as counters
 from penstock.algorithms._vids import by_vid
 from penstock.algorithms._weights import weighed_edges
 from penstock.arrays import distinct
-from penstock.device.lists import notify
 from penstock.engine.algorithm import Task, algorithm
 from penstock.engine.checkpoint_file import Facts, within
 from penstock.engine.counts import Counts
+from penstock.engine.edge_rows import mark_neighbours
 from penstock.engine.engine import Engine
 from penstock.engine.needs import Needs
 from penstock.engine.parameters import check_max_iter
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
 from penstock.engine.scratch import ScratchColumn
+from penstock.engine.sharing import one_at_a_time
 from penstock.engine.state import rank_of_vid
 from penstock.errors import OptionError, VerificationError
 from penstock.store.graph import Graph
@@ -69,7 +69,10 @@ class _Balls:
     def __init__(self, engine: Engine, b: int) -> None:
         n, self.m = engine.num_vertices, 1 << b
         self.engine = engine
-        self.old, self.new = (self._registers(name) for name in ("counters", "counters'"))
+        # All registers one after another; a counter begins where a cache line does.
+        self.old, self.new = (
+            engine.array(name, np.uint8, 0, length=n * self.m) for name in ("counters", "counters'")
+        )
         self.changed: U8 = engine.array("changed", np.uint8, 1)
         self.changing: U8 = engine.array("changing", np.uint8, 0)
         self.last = engine.array("last", np.int32, 0)
@@ -79,21 +82,11 @@ class _Balls:
         self.ends = [0]
         #: The sum of all estimates at each distance.
         self.neighbourhood: list[float] = []
-        self._lock = Lock()
         self.saved = {
             "counters": self.old, "changed": self.changed, "last": self.last,
             "reached": self.reached, "log": self.log,
         }  # fmt: skip
         self.first = float(counters.estimates(np.eye(1, self.m, dtype=np.uint8))[0])
-        self._shape = (n, self.m)
-
-    def _registers(self, name: str) -> U8:
-        """All registers one after another; a counter begins where a cache line does."""
-        size = self.engine.num_vertices * self.m
-        self.engine.budget.take(size, f"state {name!r}")
-        room: U8 = np.zeros(size + 64, np.uint8)
-        begin = -room.ctypes.data % 64
-        return room[begin : begin + size]
 
     def begin(self, b: int, seed: int) -> None:
         """Each counter holds its own vertex."""
@@ -130,7 +123,7 @@ class _Balls:
             if few is None:
                 engine.scan(counters.unite_all, *arrays)
             else:
-                touched = distinct(engine.traverse(few, notify, self.changing))
+                touched = mark_neighbours(engine, few, self.changing, "out")
                 self.changing[touched] = 0
                 engine.traverse(touched, counters.unite_some, *arrays)
             row["active"] = self._settle(len(self.ends))
@@ -152,15 +145,18 @@ class _Balls:
         return few if edges <= most else None
 
     def _settle(self, step: int) -> int:
+        @one_at_a_time
+        def write(entries: Array) -> None:
+            self.log.write(self.log.length, entries)
+            self.log.length += len(entries)
+
         def some(begin: int, end: int) -> tuple[int, float]:
             entries: Array = np.empty(end - begin, np.uint64)
             count, total = counters.settle(
                 begin, end, self.old, self.new, self.changing, self.last, self.reached, entries,
                 step, self.m, counters.scale(self.m),
             )  # fmt: skip
-            with self._lock:
-                self.log.write(self.log.length, entries[:count])
-                self.log.length += count
+            write(entries[:count])
             return count, total
 
         rows = self.engine.map_ranges(some)

@@ -205,8 +205,7 @@ def _rows(task: Task, given: Any) -> Result:
         links: U32 = engine.array("links", np.uint32, 0)
         paths: I64 = engine.array("paths", np.int64, 0)
         vids = _search(engine, sources, links, paths)
-        take_rows(engine, len(vids))
-        engine.budget.take(PATH_BYTES * len(vids), "rows")
+        take_rows(engine, len(vids), ROW_BYTES + PATH_BYTES)
         distances: I32 = np.where(links[vids] > 0, 1, 2).astype(np.int32)
         distances[np.searchsorted(vids, sources)] = 0
         columns = {"paths": paths[vids]}

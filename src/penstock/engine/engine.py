@@ -8,7 +8,7 @@ once, by :mod:`penstock.engine.plan`.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +29,7 @@ from penstock.parallel import Workers
 from penstock.process import DeferredSignals
 from penstock.progress import Silent
 from penstock.store.graph import Graph
+from penstock.store.kept import Slot, Value
 from penstock.stream.arena import DEEP_STREAMS
 from penstock.stream.block import Block
 from penstock.stream.budget import Budget
@@ -38,8 +39,15 @@ from penstock.stream.tiers import Tier, TieredLists
 from penstock.types import I64, U32, U64, Array, Direction
 
 Kernel = Callable[..., Any]
+#: Bytes that a processor fetches together.
+CACHE_LINE = 64
 #: Vertices in a range of :meth:`Engine.map_ranges`.
 EACH_VERTICES = 1 << 16
+
+
+def _holder(name: str) -> str:
+    """What the budget calls an array of the engine."""
+    return f"state {name!r}"
 
 
 class Engine:
@@ -122,15 +130,46 @@ class Engine:
 
     # State
 
-    def array(self, name: str, dtype: DTypeLike, fill: object = None) -> Array:
-        """An array with an entry for each vertex, counted against the budget."""
+    def array(
+        self, name: str, dtype: DTypeLike, fill: object = None, length: int | None = None
+    ) -> Array:
+        """An array with an entry for each vertex, or of another length, counted against the budget.
+        It begins where a cache line does.
+        """
         kind = np.dtype(dtype)
-        self.budget.take(self.num_vertices * kind.itemsize, f"state {name!r}")
-        if fill is None:
-            return np.empty(self.num_vertices, kind)
-        if np.isscalar(fill) and not fill:
-            return np.zeros(self.num_vertices, kind)  # costs nothing until it is touched
-        return np.full(self.num_vertices, fill, kind)
+        size = (self.num_vertices if length is None else length) * kind.itemsize
+        self.budget.take(size, _holder(name))
+        # Zeros cost nothing until they are touched.
+        zero = fill is not None and np.isscalar(fill) and not fill
+        room = (np.zeros if zero else np.empty)(size + CACHE_LINE, np.uint8)
+        begin = -room.ctypes.data % CACHE_LINE
+        array = room[begin : begin + size].view(kind)
+        if fill is not None and not zero:
+            array[:] = fill
+        return array
+
+    def hold(self, name: str, size: int) -> None:
+        """Count bytes that are held in other forms than arrays of the engine, in place of what was
+        counted by that name before. Pages that are cached give way to them.
+        """
+        self.budget.give_back(name)
+        if size > self.budget.left and not self.plan.resident:
+            self.drop_cache()
+        self.budget.take(size, name)
+
+    def take_room(self, name: str, most: int | None = None, *, with_scratch: bool = False) -> int:
+        """How many bytes the plan grants of those that the run can do with more or fewer of, which
+        are counted by a name from now on. ``with_scratch``: and of those for everything that works
+        at once.
+        """
+        size = self.plan.room + (self.plan.worker_bytes if with_scratch else 0)
+        size = size if most is None else min(size, most)
+        self.hold(name, size)
+        return size
+
+    def held(self, name: str) -> int:
+        """How many bytes are counted by a name."""
+        return self.budget.holders.get(name, 0)
 
     def vertex_set(self, name: str) -> U64:
         """A bit for each vertex, none of them set, counted against the budget."""
@@ -139,12 +178,24 @@ class Engine:
         return np.zeros(words, np.uint64)
 
     def free(self, name: str) -> None:
-        """Give back an array's bytes; the caller has let go of it."""
-        self.budget.give_back(f"state {name!r}")
+        """Give back what is counted by a name; the caller has let go of it."""
+        self.budget.give_back(_holder(name))
+        self.budget.give_back(name)
 
     def _held_arrays(self) -> dict[str, int]:
         """What the arrays with an entry for each vertex have taken of the budget."""
         return {k: size for k, size in self.budget.holders.items() if k.startswith("state ")}
+
+    def kept(self, slot: Slot[Value], *key: Hashable) -> Value | None:
+        """What an earlier run left with the graph by :meth:`keep`, if it is of use for this one."""
+        return self.graph.kept.get(slot, *key) if self.plan.resident else None
+
+    def keep(self, slot: Slot[Value], *key: Hashable, value: Value) -> None:
+        """Leave something that the plan has room for with the graph, for the next run; but only if
+        the lists stay there, too.
+        """
+        if self.plan.resident:
+            self.graph.kept.put(slot, *key, value=value)
 
     def scratch_folder(self) -> Path:
         """Where columns go that do not fit memory: where asked, or beside checkpoint or graph."""
@@ -291,6 +342,11 @@ class Engine:
                 return kernel(claims, *args)
 
         return self.workers.run(work, range(1 if single else self.workers.count))
+
+    def call(self, kernel: Kernel, *args: Any) -> Any:
+        """``kernel(*args)``, once; its time is counted."""
+        with self.metrics.timed("kernel", 0):
+            return kernel(*args)
 
     def count_edges(self, edges: int) -> None:
         """Count edges that a kernel says it looked at; or fewer than were counted for it."""

@@ -22,6 +22,7 @@ from penstock.config import format_bytes
 from penstock.engine import window_kernels as kernels
 from penstock.engine.counts import Counts
 from penstock.engine.engine import Engine
+from penstock.engine.ordered import best_end
 from penstock.engine.scratch import InMemory, ScratchColumn, zeros
 from penstock.errors import BudgetError
 from penstock.stream.budget import spell_enough
@@ -128,8 +129,10 @@ class EarlierLists:
         self._exact = self._sizes
         self.shift = _strip_shift(engine.counts)
         strips = (self.num_vertices >> self.shift) + 1
-        #: Whether a list of one strip has an entry of another.
+        #: Whether a list of one strip has an entry of another. Of lists that follow others, the
+        #: last count.
         self.meets: U8 = np.zeros((strips, strips), np.uint8)
+        engine.hold("pairs of strips", self.meets.nbytes)
         self.longest = 0
         self.total = 0
 
@@ -195,15 +198,11 @@ class EarlierLists:
                 break
         if at == first < stop:
             self._refuse()
-        if at < stop and not self.engine.is_resident():
-            begins = self.engine.graph.page_table("out")["first_vid"]
-            page = int(begins[np.searchsorted(begins, at, side="right") - 1])
-            at = page if page > first else at
-        return at
+        return best_end(self.engine, first, at) if at < stop else at
 
     def _refuse(self) -> None:
         longest = self.longest_bytes(8)  # the largest entries that there are
-        held = self.engine.options.memory - self.engine.budget.holders.get(ROOM, 0)
+        held = self.engine.options.memory - self.engine.held(ROOM)
         raise BudgetError(
             f"memory: {format_bytes(self.engine.options.memory)} is not enough for two lists of "
             f"neighbours, the longest of which takes {format_bytes(longest)}; "
