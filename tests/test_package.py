@@ -7,6 +7,7 @@ import doctest
 import importlib
 import json
 import pkgutil
+import re
 import subprocess
 import sys
 from importlib.metadata import version
@@ -88,3 +89,64 @@ def test_files_and_functions_are_short(path):
             decorators = {ast.unparse(each) for each in node.decorator_list}
             limit = 80 if decorators & {"kernel", "helper"} else 60
             assert length <= limit, f"{node.name} has {length} lines"
+
+
+#: What says where lists are, who works on them, and what memory there is; verbs of the engine know.
+HIDDEN = {
+    "is_resident", "is_tiered", "resident", "tier", "block_of", "workers", "threads", "streams",
+    "budget", "plan", "page_table", "pages", "drop_cache", "lists", "timed_call", "per_stream",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("file", sorted((HOME / "algorithms").glob("*.py")), ids=lambda f: f.name)
+def test_an_algorithm_does_not_ask_where_lists_are(file):
+    """The import rule (pyproject.toml) keeps pages, threads and devices out; this does the rest."""
+    used = {
+        node.attr
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name | ast.Attribute)
+        and ast.unparse(node.value).endswith(("engine", "task", "options", "lists", "graph"))
+    }
+    assert used & HIDDEN == set()
+
+
+#: Functions of the engine that are there for algorithms, by the modules that they are in.
+VERBS = {
+    "engine": "scan traverse reduce select map_ranges run_per_thread call",
+    "frontiers": "open_frontier",
+    "whole_lists": "WholeLists all_lists all_sides",
+    "ordered": "scan_in_order scan_joined best_end",
+    "sharing": "map_shares map_chunks one_at_a_time Scratch shared_from",
+    "edge_rows": "mark_neighbours collect_edges count_ends",
+    "pairs": "Pairs",
+}
+
+
+def algorithms_that_reach(start: set[str]) -> set[str]:
+    """The public algorithms that import some modules, or others that do."""
+    files = [*(HOME / "algorithms").glob("*.py"), *(HOME / "engine").glob("*.py")]
+    texts = {f"{file.parent.name}.{file.stem}": file.read_text() for file in files}
+    verbs = {f"engine.{name}" for name in VERBS} - {"engine.engine"}
+    reached = set(start)
+    while True:
+        further = {
+            name for name, text in texts.items()
+            if name.startswith("algorithms.") or name in verbs
+            if any(f"penstock.{each} import" in text for each in reached)
+        }  # fmt: skip
+        if further <= reached:
+            return {name for name in reached if re.match(r"algorithms\.[a-z]", name)}
+        reached |= further
+
+
+@pytest.mark.parametrize(
+    ("module", "verb"), [(m, v) for m, verbs in VERBS.items() for v in verbs.split()]
+)
+def test_two_algorithms_use_a_verb(module, verb):
+    called = re.compile(rf"\.{verb}\(" if module == "engine" else rf"(?<!def )\b{verb}\(")
+    files = [*(HOME / "algorithms").glob("*.py"), *(HOME / "engine").glob("*.py")]
+    callers = {
+        f"{file.parent.name}.{file.stem}" for file in files if called.search(file.read_text())
+    }
+    assert len(algorithms_that_reach(callers - {"engine.engine"})) >= 2, callers

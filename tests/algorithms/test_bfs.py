@@ -23,7 +23,7 @@ from traversal_making import (
 import penstock as ps
 from penstock.algorithms.bfs import verify
 from penstock.engine.checkpoint import Schedule
-from penstock.engine.expansion import LONG_LIST
+from penstock.engine.push_kernels import LONG_LIST
 from penstock.engine.recovery import Recovery
 from penstock.errors import BudgetError, FormatError, IdError, OptionError, VerificationError
 

@@ -11,11 +11,12 @@ from engine_making import build, options
 
 from penstock.engine import direction
 from penstock.engine.engine import Engine
-from penstock.engine.expansion import ENOUGH, MISSED, Expansion, is_set
+from penstock.engine.expansion import Expansion, is_set
 from penstock.engine.frontier import Frontier
 from penstock.engine.frontiers import open_frontier
 from penstock.engine.needs import Needs
 from penstock.engine.planning import open_engine
+from penstock.engine.pull_kernels import ENOUGH, MISSED
 from penstock.jit import always_inline, compare_and_swap
 from penstock.store.graph import Graph
 from penstock.types import Array, Direction

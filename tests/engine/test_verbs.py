@@ -108,7 +108,7 @@ def test_every_edge_has_a_place(graph: Graph, how: dict[str, Any]) -> None:
     src, dst = all_lists(graph)
     column, seen = np.zeros(len(src)), np.zeros(graph.num_vertices, np.uint8)
     with open_engine(graph, options(**how), Needs(("out",), 1.0)) as engine:
-        engine.scan_edges(column, write_ends, seen)
+        engine.scan(write_ends, seen, edge_values=column)
     np.testing.assert_array_equal(column, src * 10_000.0 + dst)
     np.testing.assert_array_equal(np.flatnonzero(seen), np.unique(src))
 

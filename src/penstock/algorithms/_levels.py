@@ -23,9 +23,10 @@ from penstock.algorithms._sources import source_identity
 from penstock.engine.checkpoint_file import within
 from penstock.engine.direction import Mode, Outlook
 from penstock.engine.engine import Engine
-from penstock.engine.expansion import ENOUGH, FOUND, MISSED, Expansion, is_set
+from penstock.engine.expansion import Expansion, is_set
 from penstock.engine.frontier import SET_BYTES, Frontier
 from penstock.engine.frontiers import open_frontier
+from penstock.engine.pull_kernels import ENOUGH, FOUND, MISSED
 from penstock.engine.recovery import Recovery
 from penstock.jit import always_inline, atomic_add, atomic_min, no_refcount, prefetch
 from penstock.types import I64, NO_VERTEX, U32, U64, VID, Direction

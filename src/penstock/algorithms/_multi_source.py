@@ -49,9 +49,10 @@ class Searches:
         graph = engine.graph
         self.engine = engine
         self.planes = planes
-        words = np.dtype((np.uint64, (planes,)))
+        words = planes * engine.num_vertices
         self.seen, self.frontier, self.coming = (
-            engine.array(name, words, 0).reshape(-1) for name in ("seen", "frontier", "coming")
+            engine.array(name, np.uint64, 0, length=words)
+            for name in ("seen", "frontier", "coming")
         )
         self.can_push = not graph.directed or "out" in graph.directions
         self.can_pull = not graph.directed or "in" in graph.directions

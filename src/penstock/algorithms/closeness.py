@@ -278,7 +278,7 @@ def closeness(
     weighted = weight and graph.weight is not None
     identity = {"algorithm": "closeness", "k": k, "seed": seed, "weight": weighted}
     with task.open() as engine:
-        planes = 1 + engine.plan.room // max(PLANE_BYTES * graph.num_vertices, 1)
+        planes = 1 + engine.room // max(PLANE_BYTES * graph.num_vertices, 1)
         planes = max(min(planes, -(-len(sources) // BITS)), 1)
         if weighted:
             sums, counts = _by_weight(engine, sources, identity)

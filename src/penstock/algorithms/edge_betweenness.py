@@ -72,9 +72,9 @@ def _add_up(engine: Engine, sources: U32, *, weighted: bool) -> F64:
                 np.add(totals, part, out=totals)
             return count, {"sources": count}
         rounds = sweeps.run(left[0], _ignore)
-        engine.scan_edges(
-            totals, _add_weighted if weighted else _add, rounds.distances, sweeps.paths,
-            sweeps.share, not graph.directed,
+        engine.scan(
+            _add_weighted if weighted else _add, rounds.distances, sweeps.paths, sweeps.share,
+            not graph.directed, edge_values=totals,
         )  # fmt: skip
         return 1, {"rounds": len(rounds), "active": len(rounds.vertices)}
 

@@ -30,12 +30,13 @@ distribution", 2004.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from penstock.algorithms import _scc_kernels as kernels
 from penstock.algorithms._forest import lower
+from penstock.algorithms._scc_spread import spread
 from penstock.algorithms._strong_check import verify
 from penstock.algorithms.connected_components import (
     component_needs,
@@ -46,15 +47,13 @@ from penstock.engine.algorithm import Task, algorithm
 from penstock.engine.checkpoint_file import within
 from penstock.engine.counts import Counts
 from penstock.engine.engine import Engine
-from penstock.engine.expansion import ENOUGH, MISSED, Expansion
 from penstock.engine.frontier import QUEUE_BYTES, SET_BYTES
-from penstock.engine.frontiers import open_frontier
 from penstock.engine.needs import Needs, Room
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
-from penstock.jit import always_inline, compare_and_swap, prefetch
+from penstock.engine.whole_lists import all_lists
 from penstock.store.mapped import PART, read_range
-from penstock.types import NO_VERTEX, U8, U32, U64, VID, Direction
+from penstock.types import NO_VERTEX, U8, U32, VID, Direction
 
 #: It has edges in and out, and its component is not known.
 ACTIVE = np.uint8(1)
@@ -166,63 +165,13 @@ def _entered(search: _Search) -> bool:
     return False
 
 
-class _Spreading(NamedTuple):
-    """A mark that spreads from vertex to vertex."""
-
-    marks: U8
-    visited: U64
-    mark: np.uint8
-
-
-@always_inline
-def _pass_on(u, v, edge, columns, step, state, alone):  # type: ignore[no-untyped-def]
-    """Whoever changes the marks is the one who finds it: there is one mark to get."""
-    before = state.marks[v]
-    return (
-        before & state.mark == 0
-        and compare_and_swap(state.marks, v, before, before | state.mark) == before
-    )
-
-
-@always_inline
-def _look_for(v, u, place, left, step, state, alone):  # type: ignore[no-untyped-def]
-    if state.marks[u] & state.mark == 0:
-        return MISSED
-    state.marks[v] |= state.mark
-    return ENOUGH
-
-
-@always_inline
-def _fetch(v, state):  # type: ignore[no-untyped-def]
-    prefetch(state.marks, v)
-
-
-SPREAD = Expansion(_pass_on, _look_for, _fetch)
-
-
-def _spread(search: _Search, direction: Direction, among: np.uint8, mark: np.uint8) -> None:
-    """Give a mark to all vertices with the marks of ``among`` that those which have it reach along
-    lists of a direction through each other.
-    """
-    engine = search.engine
-    visited = engine.vertex_set("visited")
-    state = _Spreading(search.marks, visited, mark)
-    frontier = open_frontier(engine, SPREAD, state, directions=(direction,))
-    engine.map_ranges(kernels.begin, search.marks, among, mark, visited, frontier.bits)
-    frontier.resume(0)
-    while frontier.count:
-        frontier.expand(frontier.choose())
-    frontier.free()
-    engine.free("visited")
-
-
 def _forward(search: _Search, rounds: int = MOST_ROUNDS, little: int = LITTLE) -> bool:
     """Mark what the pivot reaches, on a stream as far as it takes few rounds."""
     marks = search.marks
     few = len(marks) // little
     marks[search.pivot] |= CORE
     if search.engine.way == BOTH:
-        _spread(search, search.main, ACTIVE, FORWARD)
+        spread(search.engine, marks, search.main, ACTIVE, FORWARD)
         return False
     for k in range(rounds):
         mask = ACTIVE if k == 0 else ACTIVE | FORWARD | DONE
@@ -238,7 +187,8 @@ def _forward(search: _Search, rounds: int = MOST_ROUNDS, little: int = LITTLE) -
 def _backward(search: _Search, rounds: int = MOST_ROUNDS, little: int = LITTLE) -> bool:
     """Mark what reaches the pivot, among vertices that it reaches."""
     if search.engine.way == BOTH:
-        _spread(search, search.engine.graph.directions[1], ACTIVE | FORWARD, BACKWARD)
+        other = search.engine.graph.directions[1]
+        spread(search.engine, search.marks, other, ACTIVE | FORWARD, BACKWARD)
         return False
     for _ in range(rounds):
         chosen = search.chosen(ACTIVE | CORE, ACTIVE | FORWARD)
@@ -319,10 +269,10 @@ def _copy(search: _Search, rest: U32) -> tuple[U32, U32] | None:
 
 def _search_lists(search: _Search) -> bool:
     """Depth-first search over the resident lists as they are."""
-    lists = search.engine.block(search.main)
+    lists = all_lists(search.engine, search.main)
     numbers: U32 = np.zeros(len(search.marks), np.uint32)
     numbers[search.marks & ACTIVE == 0] = NO_VERTEX
-    kernels.components(lists.offsets, lists.neighbours, numbers)
+    kernels.components(*lists, numbers)
     kernels.name(numbers, search.labels)
     return True
 
@@ -407,7 +357,7 @@ def strongly_connected_components(task: Task) -> Result:
     graph = task.graph
     with task.open() as engine:
         if graph.directed:
-            labels = label_strong_components(engine, engine.plan.room)
+            labels = label_strong_components(engine, engine.room)
         else:
             labels = label_components(engine)
 

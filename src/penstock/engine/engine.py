@@ -157,12 +157,16 @@ class Engine:
             self.drop_cache()
         self.budget.take(size, name)
 
+    @property
+    def room(self) -> int:
+        """How many bytes the plan grants of those that the run can do with more or fewer of."""
+        return self.plan.room
+
     def take_room(self, name: str, most: int | None = None, *, with_scratch: bool = False) -> int:
-        """How many bytes the plan grants of those that the run can do with more or fewer of, which
-        are counted by a name from now on. ``with_scratch``: and of those for everything that works
-        at once.
+        """The :attr:`room`, which is counted by a name from now on. ``with_scratch``: and the bytes
+        for everything that works at once.
         """
-        size = self.plan.room + (self.plan.worker_bytes if with_scratch else 0)
+        size = self.room + (self.plan.worker_bytes if with_scratch else 0)
         size = size if most is None else min(size, most)
         self.hold(name, size)
         return size
@@ -174,8 +178,7 @@ class Engine:
     def vertex_set(self, name: str) -> U64:
         """A bit for each vertex, none of them set, counted against the budget."""
         words = -(-self.num_vertices // 64)
-        self.budget.take(8 * words, f"state {name!r}")
-        return np.zeros(words, np.uint64)
+        return self.array(name, np.uint64, 0, length=words)
 
     def free(self, name: str) -> None:
         """Give back what is counted by a name; the caller has let go of it."""
@@ -211,33 +214,31 @@ class Engine:
 
     # Verbs
 
-    def scan(self, kernel: Kernel, *args: Any, direction: Direction = "out") -> list[Any]:
-        """``kernel(block, begin, end, *args)`` for every block; what it returned, in order."""
+    def scan(
+        self,
+        kernel: Kernel,
+        *args: Any,
+        direction: Direction = "out",
+        edge_values: Array | None = None,
+    ) -> list[Any]:
+        """``kernel(block, begin, end, *args)`` for every block; what it returned, in order.
 
-        def work(stream: int, piece: Piece) -> Any:
-            return self.timed_call(
-                stream, piece, kernel, piece.block, piece.begin, piece.end, *args
-            )
-
-        return self.lists(direction).scan(work)
-
-    def scan_edges(
-        self, column: Array, kernel: Kernel, *args: Any, direction: Direction = "out"
-    ) -> None:
-        """``kernel(block, begin, end, values, *args)`` for every block, with the part of an array
-        in the order of the stored edges that belongs to the block's neighbours.
+        ``edge_values``: an array in the order of the stored edges. The part of it that belongs to
+        the neighbours of a block comes before the other arguments.
         """
         lists = self.lists(direction)
         firsts = lists.table["first_edge"]
 
-        def work(stream: int, piece: Piece) -> None:
-            first = 0 if lists.resident else int(firsts[piece.page])
-            values = column[first : first + len(piece.block.neighbours)]
-            self.timed_call(
-                stream, piece, kernel, piece.block, piece.begin, piece.end, values, *args
+        def work(stream: int, piece: Piece) -> Any:
+            given = args
+            if edge_values is not None:
+                first = 0 if lists.resident else int(firsts[piece.page])
+                given = (edge_values[first : first + len(piece.block.neighbours)], *args)
+            return self.timed_call(
+                stream, piece, kernel, piece.block, piece.begin, piece.end, *given
             )
 
-        lists.scan(work)
+        return lists.scan(work)
 
     def traverse(
         self,

@@ -29,7 +29,8 @@ from penstock.engine import frontier_kernels as plain
 from penstock.engine.counts import Counts
 from penstock.engine.direction import Mode, Outlook
 from penstock.engine.engine import Engine
-from penstock.engine.expansion import HELD, Expansion, kernels_of
+from penstock.engine.expansion import Expansion, kernels_of
+from penstock.engine.push_kernels import HELD
 from penstock.engine.sizes import FOUND_BYTES
 from penstock.types import I64, U32, VID, Direction
 

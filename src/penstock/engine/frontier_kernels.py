@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.engine.expansion import EDGES_AHEAD, HELD, LONG_LIST
+from penstock.engine.push_kernels import EDGES_AHEAD, HELD, LONG_LIST
 from penstock.jit import (
     always_inline,
     atomic_add,

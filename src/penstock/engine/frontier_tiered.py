@@ -22,8 +22,8 @@ import numpy as np
 from penstock.engine import frontier_kernels as plain
 from penstock.engine.direction import Mode, Sample, choose_tiered, few_to_read
 from penstock.engine.engine import Engine
-from penstock.engine.expansion import HELD
 from penstock.engine.frontier import LISTED, Queued
+from penstock.engine.push_kernels import HELD
 from penstock.types import I64
 
 #: Vertices that are asked.

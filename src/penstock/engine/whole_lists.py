@@ -24,7 +24,6 @@ from penstock.jit import kernel
 from penstock.store.graph import Graph
 from penstock.store.mapped import PART, read_range
 from penstock.stream.lists import Piece
-from penstock.stream.resident import ResidentLists
 from penstock.types import I64, NO_VERTEX, U32, VID, Array, Direction
 
 #: Words that a vertex takes besides its neighbours: its number, where its list begins (twice), its
@@ -62,9 +61,8 @@ def all_lists(engine: Engine, direction: Direction = "out") -> tuple[Array, U32]
     """All lists of a direction: where each begins and the last ends, and the neighbours. For ways
     to run that are declared to have their lists in memory.
     """
-    lists = engine.lists(direction)
-    assert isinstance(lists, ResidentLists)
-    return lists.block.offsets, lists.block.neighbours
+    block = engine.block(direction)
+    return block.offsets, block.neighbours
 
 
 def all_sides(engine: Engine) -> tuple[Array, U32, Array, U32]:
