@@ -148,6 +148,9 @@ def test_what_is_held_is_counted_by_name(graph: Graph) -> None:
         array = engine.array("few", np.uint16, 7, length=5)
         assert array.tolist() == [7] * 5
         assert array.ctypes.data % CACHE_LINE == 0
+        pairs = engine.array("pairs", (np.float32, 2), 0, length=3)
+        assert (pairs.shape, pairs.any()) == ((3, 2), False)
+        engine.free("pairs")
         engine.hold("rest", 300)
         engine.hold("rest", 200)
         assert engine.take_room("room") == engine.take_room("room") == 1000

@@ -137,13 +137,14 @@ class Engine:
         It begins where a cache line does.
         """
         kind = np.dtype(dtype)
-        size = (self.num_vertices if length is None else length) * kind.itemsize
+        count = self.num_vertices if length is None else length
+        size = count * kind.itemsize
         self.budget.take(size, _holder(name))
         # Zeros cost nothing until they are touched.
         zero = fill is not None and np.isscalar(fill) and not fill
         room = (np.zeros if zero else np.empty)(size + CACHE_LINE, np.uint8)
         begin = -room.ctypes.data % CACHE_LINE
-        array = room[begin : begin + size].view(kind)
+        array = room[begin : begin + size].view(kind.base).reshape(count, *kind.shape)
         if fill is not None and not zero:
             array[:] = fill
         return array
