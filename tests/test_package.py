@@ -118,7 +118,7 @@ VERBS = {
     "whole_lists": "WholeLists all_lists all_sides",
     "ordered": "scan_in_order scan_joined best_end",
     "sharing": "map_shares map_chunks one_at_a_time Scratch shared_from",
-    "edge_rows": "mark_neighbours collect_edges count_ends",
+    "edge_rows": "mark_neighbours collect_edges",
     "pairs": "Pairs",
 }
 

@@ -130,7 +130,8 @@ def k_truss(task: Task, k: int | None = None) -> Result:
         found.keep(which)
         degrees: U32 = engine.array("degrees", np.uint32, 0)
         for src, dst, _ in found.parts():
-            count_ends(engine, src, dst, degrees)
+            for ends in (src, dst):
+                engine.map_ranges(count_ends, ends, degrees, length=len(ends))
         vids = engine.select(_with_edges, degrees)
         take_rows(engine, len(vids))
     return task.partial_result(

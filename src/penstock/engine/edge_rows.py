@@ -74,7 +74,7 @@ def collect_edges(
             with engine.metrics.timed("kernel", stream, piece.page):
                 _gather(*given, *ends, where)
                 for each in ends if counts is not None else ():
-                    _count(0, end - begin, each, counts)
+                    count_ends(0, end - begin, each, counts)
             if rows.fit(end):
                 rows.fill(begin, end, [column[where] for column in block.columns])
         return begin, end
@@ -142,14 +142,9 @@ class _Rows:
         return src, dst, dict(zip(engine.columns, table[2:], strict=True))
 
 
-def count_ends(engine: Engine, src: U32, dst: U32, counts: U32) -> None:
-    """Add up how many ends of the edges are at each vertex; a loop has both at one."""
-    for ends in (src, dst):
-        engine.map_ranges(_count, ends, counts, length=len(ends))
-
-
 @kernel
-def _count(begin, end, ends, counts):  # type: ignore[no-untyped-def]
+def count_ends(begin, end, ends, counts):  # type: ignore[no-untyped-def]
+    """Count how many of some ends of edges are at each vertex."""
     for k in range(np.uint64(begin), np.uint64(end)):
         atomic_add(counts, ends[k], np.uint32(1))
 
