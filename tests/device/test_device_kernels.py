@@ -50,12 +50,12 @@ def assert_same(graph, name, way, reference=run):
     for field in getattr(programs, name).state:
         one, two = getattr(ours, field), getattr(theirs, field)
         assert one.dtype == two.dtype
-        if one.dtype.kind == "f":
+        if one.dtype.kind == "f":  # compiled functions such as tanh are not Python's
             np.testing.assert_allclose(one, two, rtol=1e-9)
         else:
             np.testing.assert_array_equal(one, two)
     assert ours.stats["iterations"] == theirs.stats["iterations"]
-    assert ours.stats["totals"] == pytest.approx(theirs.stats["totals"], rel=1e-9)
+    assert ours.stats["totals"] == theirs.stats["totals"]
 
 
 @st.composite

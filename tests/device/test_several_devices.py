@@ -48,15 +48,13 @@ def run(graph, name, **options):
 
 
 def assert_same(ours, theirs, name):
+    """To the last bit: devices go on with the sums of one another."""
     for field in getattr(programs, name).state:
         one, two = getattr(ours, field), getattr(theirs, field)
         assert one.dtype == two.dtype
-        if one.dtype.kind == "f":
-            np.testing.assert_allclose(one, two, rtol=1e-12)
-        else:
-            np.testing.assert_array_equal(one, two)
+        np.testing.assert_array_equal(one, two)
     assert ours.stats["iterations"] == theirs.stats["iterations"]
-    assert ours.stats["totals"] == pytest.approx(theirs.stats["totals"], rel=1e-12)
+    assert ours.stats["totals"] == theirs.stats["totals"]
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -91,32 +89,12 @@ def test_values_that_travel_with_the_pages(graph, name, team, monkeypatch):
     assert_same(ours, theirs, name)
 
 
-def test_s_is_the_same_as_ranges_on_one_cpu_to_the_last_bit(graph):
-    """Sums of floats depend on where lists are cut, and on nothing else."""
-    parted = run(graph, "MIXED", devices="cpu:1,cpu:1", division="S")
-    size = parted.stats["held_bytes"][0]
-    ranged = run(graph, "MIXED", devices=f"cpu:2@{size}B")
-    assert ranged.stats["device_ranges"] == 2
-    np.testing.assert_array_equal(parted.heat, ranged.heat)
-    for _ in range(3):
-        again = run(graph, "MIXED", devices="cpu:1,cpu:1", division="S")
-        np.testing.assert_array_equal(parted.heat, again.heat)
-
-
-def test_p_is_the_same_as_one_cpu_to_the_last_bit(graph):
-    plain = run(graph, "MIXED")
-    for devices in ("cpu:1,cpu:1", "cpu:1,cpu:2", ["cpu:1", PULLER]):
-        np.testing.assert_array_equal(plain.heat, run(graph, "MIXED", devices=devices).heat)
-
-
 def test_a_device_holds_about_its_share(graph):
     ranks = ps.pagerank(graph, devices="cpu:1,cpu:1", division="S", tol=0, max_iter=2)
     whole = 4 * graph.num_vertices
     assert max(ranks.stats["held_bytes"]) <= 0.55 * whole
     assert ranks.stats["devices"] == ["cpu:1", "cpu:1"]
-    np.testing.assert_allclose(
-        ranks.values, ps.pagerank(graph, tol=0, max_iter=2).values, rtol=1e-6
-    )
+    np.testing.assert_array_equal(ranks.values, ps.pagerank(graph, tol=0, max_iter=2).values)
 
 
 def test_async_on_two_devices_settles_where_one_does(graph):

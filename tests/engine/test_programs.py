@@ -140,7 +140,9 @@ def test_sums_of_programs_that_fall_asleep(graphs: dict[str, Graph], strategy: A
     expected = values(graph, heat_program(), max_iter=200, strategy="pull")
     outcome = run(graph, heat_program(), max_iter=200, strategy=strategy)
     assert outcome.converged
-    np.testing.assert_allclose(outcome.values["heat"], expected, rtol=1e-12)
+    # What is pushed comes to the same bits only where no list is longer than a page.
+    tolerance = 1e-12 if strategy == "push" else 0
+    np.testing.assert_allclose(outcome.values["heat"], expected, rtol=tolerance)
 
 
 # Small and strange graphs
@@ -164,7 +166,7 @@ def test_strange_graphs(tmp_path: Any, src: Any, dst: Any, n: int, directed: Any
             found = values(graph, label_program(), strategy=strategy, how=how)
             assert (found == labels(graph)).all()
             heat = values(graph, heat_program(), strategy=strategy, how=how)
-            np.testing.assert_allclose(heat, pulled)
+            np.testing.assert_array_equal(heat, pulled)
         found = values(graph, rank_program(), max_iter=4, how=how)
         np.testing.assert_allclose(found, ranks(graph, 4), rtol=1e-12)
         if n:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
+from threading import main_thread
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -325,3 +328,21 @@ def test_an_error_on_one_device_ends_the_wait_of_others(
     monkeypatch.setattr(HostDevice, "accumulate", accumulate)
     with pytest.raises(ZeroDivisionError, match="on a device"):
         run(graphs["directed"], rank_program(), how=_devices("cpu:1,cpu:2", "S", load=load))
+
+
+def test_an_interrupt_ends_the_wait_of_devices(graphs: dict[str, Graph], monkeypatch: Any) -> None:
+    true_accumulate, calls = HostDevice.accumulate, 0
+
+    def accumulate(self: HostDevice, *args: Any) -> None:
+        nonlocal calls
+        if self._low == 0:  # the first device: the other one waits for each piece
+            calls += 1
+            if calls == 3:
+                signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
+            sleep(0.2)
+        true_accumulate(self, *args)
+
+    monkeypatch.setattr(HostDevice, "accumulate", accumulate)
+    with pytest.raises(KeyboardInterrupt):
+        run(graphs["directed"], rank_program(), how=_devices("cpu:1,cpu:2", "S"))
+    assert calls < 6

@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from penstock.algorithms._weights import WeightSums, weight_column, weight_needs, weight_sums
+from penstock.arrays import sequential_sum
 from penstock.engine import vertices
 from penstock.engine.algorithm import Task
 from penstock.engine.counts import Counts
@@ -144,7 +145,7 @@ def distribution(graph: Graph, values: Any, name: str, dtype: np.dtype[np.floati
         for part, count in given.entries()
     ]
     smallest, largest = np.min([a for a, _, _ in parts]), np.max([b for _, b, _ in parts])
-    total = float(sum(c for _, _, c in parts))
+    total = float(sequential_sum(c for _, _, c in parts))
     if not (smallest >= 0 and 0 < total < np.inf):
         raise OptionError(
             f"{name}: expected numbers of 0 or more, not all of them 0; they go from "

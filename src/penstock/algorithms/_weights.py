@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.arrays import sequential_sum
 from penstock.engine.algorithm import Task
 from penstock.engine.counts import Counts, counts_of
 from penstock.engine.needs import ListForm, Needs
@@ -85,7 +86,7 @@ def weight_sums(
             values[vertex] = max(total * factor, least) if total > 0 else 0
     if refuse is not None and any(row[3] for row in rows):
         _refuse(graph, refuse)
-    total = sum(row[1] for row in rows)
+    total = sequential_sum(row[1] for row in rows)
     largest = max([*parts.values(), *(row[2] for row in rows)], default=0.0)
     return WeightSums(values, total, largest, engine.metrics.total())
 

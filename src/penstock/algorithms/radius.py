@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from penstock.algorithms import _counters as counters
 from penstock.algorithms._vids import by_vid
 from penstock.algorithms._weights import weighed_edges
-from penstock.arrays import distinct
+from penstock.arrays import distinct, sequential_sum
 from penstock.engine.algorithm import Task, algorithm
 from penstock.engine.checkpoint_file import Facts, within
 from penstock.engine.counts import Counts
@@ -163,7 +163,7 @@ class _Balls:
         count = sum(int(count) for count, _ in rows)
         self.ends.append(self.log.length)
         if count:
-            self.neighbourhood.append(sum(total for _, total in rows))
+            self.neighbourhood.append(sequential_sum(total for _, total in rows))
         return count
 
     def effective(self, share: float) -> F32:

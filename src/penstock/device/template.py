@@ -22,7 +22,7 @@ arrays begin with vertex ``low`` and neighbour ids count from there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from penstock.device.signature import ProgramSignature
@@ -131,11 +131,22 @@ def _add_edge(signature: ProgramSignature, k: str, into: str, mark: str = "") ->
     return [f"x = {value}", *plus(signature, into, "x")]
 
 
-def _loop(signature: ProgramSignature, over: _Over, start: Callable[[str], str]) -> list[str]:
-    """Sum ``gather`` over the list of vertex ``v`` into ``a``, from left to right.
+def _loop(signature: ProgramSignature, start: str) -> list[str]:
+    """Sum ``gather`` over the list of vertex ``v`` into ``a``, from left to right."""
+    return [
+        *("k = np.uint64(offsets[v - first])", "stop = np.uint64(ends[v - first])"),
+        *(f"a = {start}", *_rest(signature)),
+    ]
 
-    ``start`` says what the sum of a vertex begins with. If the list is long, as much of the next
-    one (that of ``w``, into ``b``) is summed in turn with it; then it is *begun* when it comes.
+
+def _rest(signature: ProgramSignature) -> list[str]:
+    inside = [*_add_edge(signature, "k", "a"), "k += ONE"]
+    return ["while k < stop:", *(f"    {line}" for line in inside)]
+
+
+def _paired_loop(signature: ProgramSignature, over: _Over) -> list[str]:
+    """The same, beginning with the identity. If the list is long, as much of the next one (that of
+    ``w``, into ``b``) is summed in turn with it; then it is *begun* when it comes.
     """
     both = [
         *_add_edge(signature, "k", "a"),
@@ -145,25 +156,19 @@ def _loop(signature: ProgramSignature, over: _Over, start: Callable[[str], str])
         *("k += TWO", "h += TWO"),
     ]
     ahead = [
-        *(over.next, "begun = True"),
+        *(over.next, "begun = True", f"b = {identity(signature)}"),
         *("h = np.uint64(offsets[w - first])", "halt = np.uint64(ends[w - first])"),
-        *(f"b = {start('w')}", *_of_dst(signature, "w", "next_")),
+        *_of_dst(signature, "w", "next_"),
         *("half = k + TWO * (min(stop - k, halt - h) // TWO)", "while k < half:"),
         *(f"    {line}" for line in both),
     ]
     return [
         *("stop = np.uint64(ends[v - first])", "if begun:", "    k = h", "    a = b", "else:"),
-        *("    k = np.uint64(offsets[v - first])", f"    a = {start('v')}"),
+        *("    k = np.uint64(offsets[v - first])", f"    a = {identity(signature)}"),
         *("begun = False", f"if k + LONG <= stop and {over.has_next}:"),
         *(f"    {line}" for line in ahead),
-        "while k < stop:",
-        *(f"    {line}" for line in [*_add_edge(signature, "k", "a"), "k += ONE"]),
+        *_rest(signature),
     ]
-
-
-def _before_lists(signature: ProgramSignature) -> list[str]:
-    """What :func:`_loop` needs before the first list."""
-    return ["begun = False", "h = np.uint64(0)", f"b = {identity(signature)}"]
 
 
 def _fetch() -> list[str]:
@@ -244,26 +249,24 @@ def _pull(signature: ProgramSignature, *, some: bool) -> str:
     lines = [*_block(signature), *_unpack(signature.gathered, "g", "gathered")]
     lines += [*_unpack(signature.local, "l", "local"), *_unpack(signature.new, "n", "new")]
     lines += ["low = np.uint64(low)", *_params(signature), *_start(signature)]
+    lines += ["begun = False", "h = np.uint64(0)", f"b = {identity(signature)}"]
     name = "pull_some" if some else "pull"
     head = f"def {name}(block, {over.arguments}, base, low, gathered, local, new, active, params):"
     loop = [*over.vertex, _INDEX, *([] if some else _fetch()), *_of_dst(signature, "v")]
-    loop += [*_loop(signature, over, lambda _: identity(signature)), *_apply(signature)]
-    return _text(head, [*lines, *_before_lists(signature)], loop, over.loop) + _return(signature)
+    loop += [*_paired_loop(signature, over), *_apply(signature)]
+    return _text(head, lines, loop, over.loop) + _return(signature)
 
 
 def _accumulate(signature: ProgramSignature) -> str:
     lines = [*_block(signature), *_unpack(signature.gathered, "g", "gathered")]
     lines += [*_unpack(signature.local, "l", "local"), "low = np.uint64(low)", *_params(signature)]
-
-    def places(vertex: str) -> list[str]:
-        return _places(signature, f"{vertex} - np.uint64(at)")
-
-    loop = [*_fetch(), *_of_dst(signature, "v")]
-    loop += _loop(signature, _RANGE, lambda vertex: tuple_of(places(vertex)))
-    pairs = zip(places("v"), parts(signature, "a"), strict=True)
+    places = _places(signature, "j")
+    loop = ["j = v - np.uint64(at)", *_fetch(), *_of_dst(signature, "v")]
+    loop += _loop(signature, tuple_of(places))
+    pairs = zip(places, parts(signature, "a"), strict=True)
     loop += [f"{place} = {part}" for place, part in pairs]
     head = "def accumulate(block, begin, end, base, at, low, gathered, local, sums, params):"
-    return _text(head, [*lines, *_before_lists(signature)], loop, _RANGE.loop)
+    return _text(head, lines, loop, _RANGE.loop)
 
 
 def _places(signature: ProgramSignature, index: str) -> list[str]:
