@@ -28,7 +28,7 @@ from penstock.progress import Progress
 from penstock.store.catalog import FileRecord
 from penstock.store.graph import Graph
 from penstock.store.paged import PagedGraph, open_graph
-from penstock.types import U32, Direction
+from penstock.types import U32, Array, Direction
 
 #: Changes may always take this part of the memory, however much ids and vertices take.
 LEAST_SHARE = 4
@@ -195,6 +195,10 @@ class Storage:
             into = CurrentSide(self, "in") if "in" in self.state.sides else None
         names = tuple(column.name for column in self.state.schema.columns)
         return Sides(self.state.schema.directed, out, into, lambda: self.state.ids.by_vid(), names)
+
+    def ids_in_order(self) -> tuple[Array, U32 | None]:
+        """The ids ascending, and the vertex number of each; None if they ascend with those."""
+        return self.state.ids.in_order()
 
     # Changes
 
