@@ -20,7 +20,7 @@ from penstock.dynamic.log import SyncPolicy
 from penstock.dynamic.queries import Queries
 from penstock.dynamic.schema import as_base, make_schema
 from penstock.dynamic.state import Effect, State
-from penstock.dynamic.storage import Storage
+from penstock.dynamic.storage import Storage, StorageOptions
 from penstock.dynamic.turns import CommitQueue
 from penstock.dynamic.view import LiveView, snapshot
 from penstock.errors import OptionError, PenstockError
@@ -99,10 +99,8 @@ class DynamicGraph(Queries, ExportMixin):
         self._kept = MaintainedSet(self._lock)
         self._version = 0
         self._closed = False
-        self._storage = Storage(
-            None if path is None else Path(path), given, base=_base, sync=sync, memory=budget,
-            read_only=read_only, threads=threads, threshold=threshold,
-        )  # fmt: skip
+        stored = StorageOptions(sync, budget, read_only, threads, threshold)
+        self._storage = Storage(None if path is None else Path(path), given, _base, stored)
         self._end = self._storage.close_after(self)
 
     @classmethod
