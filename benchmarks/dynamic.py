@@ -107,7 +107,7 @@ def insert(folder: Path, arguments: argparse.Namespace) -> None:
         ("bytes of an edge in one direction", live.nbytes / entries, "<= 20", "12"),
         *algorithms.rows(),
     ]
-    for name, found in live.graph.probe_distances().items():
+    for name, found in live.graph.internals.probe_distances().items():
         rows.append((f"probe distance, {name}", found.average, "< 13", ""))
         rows.append((f"  worst table ({found.entries:,} entries)", found.worst_average, "< 13", ""))
     del live

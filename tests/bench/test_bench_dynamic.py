@@ -297,7 +297,7 @@ def test_changes_are_undone():
     live.followed(graph, "connected_components", kept, parts, 1)
     assert seen == [6, 3]
     with pytest.raises(OptionError, match="not maintained"):
-        graph.maintained("connected_components")
+        graph.maintained["connected_components"]
     graph.close()
 
 

@@ -102,7 +102,7 @@ def check(path, expected, acknowledged):
     """What is left has all that was acknowledged, and of the rest whole batches in their order."""
     with ps.DynamicGraph(path, threads=2) as graph:
         src, dst, weight = (each.tolist() for each in graph.to_edges())
-        if graph.recovery.records > 100:
+        if graph.internals.recovery.records > 100:
             graph.compact()  # or a writer that has to read so many batches does nothing else
     found = dict(zip(zip(src, dst, strict=True), weight, strict=True))
     marks = sorted(v for u, v in found if u == MARK)

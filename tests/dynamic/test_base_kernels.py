@@ -87,7 +87,7 @@ def test_find_count_and_gather(num_bands, kind, counts, seed):
     out = np.zeros(int(sizes.sum()), np.uint32)
     starts, lengths = np.empty(40, np.int64), np.empty(40, np.int64)
     wanted = Wanted(keys + np.uint32(FIRST), targets, starts, lengths)
-    largest = gather_banded(*where, wanted, out)
+    largest = gather_banded(page, kind == SMALL, FIRST, len(lists), bands, wanted, out)
     assert out.tolist() == [v for k in keys.tolist() for v in lists[k]]
     assert lengths.tolist() == sizes.tolist()
     assert starts.tolist() == begin[keys].tolist()

@@ -168,7 +168,7 @@ def test_changes_itself_when_memory_is_full(tmp_path):
         rows |= {*zip(src.tolist(), dst.tolist(), strict=True)}
     assert graph.num_edges == len(rows)
     assert (tmp_path / "g").joinpath("log.0").exists() is False
-    assert graph.nbytes < 40 << 20
+    assert graph.internals.nbytes < 40 << 20
     probe = rng.integers(0, 100_000, (2, 1000))
     pairs = zip(*probe.tolist(), strict=True)
     assert graph.has_edges(*probe).tolist() == [pair in rows for pair in pairs]
@@ -185,22 +185,22 @@ def test_properties_of_edges_and_vertices(tmp_path):
         vertex_properties={"age": "int32"},
     ) as graph:
         graph.add_edges([1, 2], [2, 3], {"weight": [0.5, 1.5], "kind": [7, 8]})
-        assert graph.set_edge_property("kind", [1, 3], [2, 1], [9, 9]) == 1
-        assert graph.edge_property("kind", [1, 2], [2, 3]).tolist() == [9, 8]
-        assert graph.edge_property("weight", [1], [2]).tolist() == [0.5]
-        graph.set_vertex_property("age", [3, 4], [30, 40])
+        assert graph.edge_properties.set("kind", [1, 3], [2, 1], [9, 9]) == 1
+        assert graph.edge_properties.get("kind", [1, 2], [2, 3]).tolist() == [9, 8]
+        assert graph.edge_properties.get("weight", [1], [2]).tolist() == [0.5]
+        graph.vertex_properties.set("age", [3, 4], [30, 40])
         assert graph.num_vertices == 4
         graph.compact()
-        graph.set_vertex_property("age", [1], [10])
-        assert graph.set_edge_property("weight", [2], [3], 4.5) == 1
+        graph.vertex_properties.set("age", [1], [10])
+        assert graph.edge_properties.set("weight", [2], [3], 4.5) == 1
     with ps.DynamicGraph(path) as graph:
-        assert graph.vertex_property("age").tolist() == [10, 0, 30, 40]
-        assert graph.vertex_property("age", [4, 1]).tolist() == [40, 10]
-        assert graph.edge_property("weight", [1, 2], [2, 3]).tolist() == [0.5, 4.5]
+        assert graph.vertex_properties.get("age").tolist() == [10, 0, 30, 40]
+        assert graph.vertex_properties.get("age", [4, 1]).tolist() == [40, 10]
+        assert graph.edge_properties.get("weight", [1, 2], [2, 3]).tolist() == [0.5, 4.5]
         ids, columns = graph.edges(2)
         assert (ids.tolist(), columns["kind"].tolist()) == ([3], [8])
         with pytest.raises(InputError, match="no edge from 3 to 1"):
-            graph.edge_property("weight", [1, 3], [2, 1])
+            graph.edge_properties.get("weight", [1, 3], [2, 1])
 
 
 BAD = {
@@ -222,8 +222,8 @@ BAD = {
     "direction": (lambda g: g.neighbors(1, "in"), OptionError, "reverse=True"),
     "vertex": (lambda g: g.neighbors(99), IdError, "99 is not a vertex"),
     "maintain": (lambda g: g.maintain("magic"), OptionError, "magic"),
-    "maintained": (lambda g: g.maintained("bfs"), OptionError, "not maintained"),
-    "vertex property": (lambda g: g.vertex_property("age"), OptionError, "vertex_properties"),
+    "maintained": (lambda g: g.maintained["bfs"], OptionError, "not maintained"),
+    "vertex property": (lambda g: g.vertex_properties.get("age"), OptionError, "vertex_properties"),
 }
 
 
@@ -352,8 +352,8 @@ def test_answers_are_kept_up_to_date(tmp_path):
         graph.update_edges(*rng.integers(0, 70, (2, 40)), rng.random(40) < 0.6)
         if step == 3:
             graph.compact()
-        found = {name: graph.answer(name)[1] for name in kept}
-        order = graph.answer("bfs")[0]
+        found = {name: graph.maintained[name].by_id()[1] for name in kept}
+        order = graph.maintained["bfs"].by_id()[0]
         assert np.array_equal(order, graph.ids)
         assert np.array_equal(found["bfs"], ps.bfs(graph, 3).values)
         assert np.array_equal(found["connected_components"], ps.connected_components(graph).values)
@@ -374,6 +374,6 @@ def test_answers_are_kept_up_to_date(tmp_path):
         )
     with pytest.raises(OptionError, match="already"):
         graph.maintain("bfs", source=1)
-    graph.forget("bfs")
+    del graph.maintained["bfs"]
     graph.maintain("bfs", source=1)
     graph.close()

@@ -65,7 +65,7 @@ def test_an_edge_that_comes_and_goes_in_one_batch_is_told_to_nobody():
         graph.add_edges([0, 5], [1, 6])
         graph.maintain("connected_components")
         graph.update_edges([0, 0, 5, 6, 1], [5, 5, 6, 5, 6], [True, False, False, True, True])
-        ids, labels = graph.answer("connected_components")
+        ids, labels = graph.maintained["connected_components"].by_id()
         assert ids.tolist() == [0, 1, 5, 6]
         assert labels.tolist() == ps.connected_components(graph).values.tolist()
 
@@ -77,7 +77,7 @@ def test_a_multigraph_that_maintains_takes_one_kind_of_change_at_a_time():
     with pytest.raises(OptionError, match="in two calls"):
         graph.update_edges([1, 1], [2, 3], [False, True])
     graph.update_edges([1], [2], [False])
-    assert graph.answer("degree")[1].tolist() == [0, 0]
+    assert graph.maintained["degree"].by_id()[1].tolist() == [0, 0]
 
 
 def test_ids_as_people_have_them():
@@ -100,8 +100,8 @@ def test_ids_as_people_have_them():
 def test_small_rules(tmp_path):
     static = ps.from_edges([1, 2], [2, 3])
     grown = ps.DynamicGraph.from_graph(static, vertex_properties={"age": "int8"})
-    grown.set_vertex_property("age", [2], [7])
-    assert grown.vertex_property("age").tolist() == [0, 7, 0]
+    grown.vertex_properties.set("age", [2], [7])
+    assert grown.vertex_properties.get("age").tolist() == [0, 7, 0]
     for _ in range(2):
         ps.DynamicGraph(tmp_path / "u", directed=False, reverse=True).close()
     weighted = ps.DynamicGraph(edge_properties={"weight": "float32"})
@@ -155,7 +155,7 @@ def test_a_graph_that_nobody_has_any_more_is_closed(tmp_path):
     assert not any(each.is_alive() for each in syncing)
     with ps.DynamicGraph(tmp_path / "g") as again:
         assert again.num_edges == 1
-        assert again.recovery.closed
+        assert again.internals.recovery.closed
 
 
 def test_a_forked_process_closes_nothing(tmp_path, monkeypatch):
@@ -184,7 +184,7 @@ def test_properties_may_be_named_in_any_order(tmp_path):
         graph.add_edges([1], [2], {"year": [1999], "weight": [0.5]})
     turned = dict(reversed(kinds.items()))
     with ps.DynamicGraph(tmp_path / "g", edge_properties=turned) as graph:
-        assert graph.edge_property("year", [1], [2]).tolist() == [1999]
+        assert graph.edge_properties.get("year", [1], [2]).tolist() == [1999]
     with pytest.raises(OptionError, match="edge_properties"):
         ps.DynamicGraph(tmp_path / "g", edge_properties={**kinds, "year": "int32"})
 

@@ -222,4 +222,4 @@ def test_even_part_and_pushes_do_not_undo_each_other():
         graph.add_edges([source] * len(some), some)
     made = graph.maintain("pagerank")
     exact = ps.pagerank(graph, tol=0, max_iter=300, dtype="float64").values
-    assert np.abs(graph.answer("pagerank")[1] - exact).sum() <= made.facts["error"] <= 1e-4
+    assert np.abs(made.by_id()[1] - exact).sum() <= made.facts["error"] <= 1e-4

@@ -23,7 +23,7 @@ def make_graph(path=None, **options):
 
 
 def answers(graph):
-    return {name: [each.tolist() for each in graph.answer(name)] for name in MAINTAINED}
+    return {name: [each.tolist() for each in graph.maintained[name].by_id()] for name in MAINTAINED}
 
 
 def check_against_a_new_one(graph):
@@ -34,10 +34,11 @@ def check_against_a_new_one(graph):
     other.add_edges(src, dst, {"weight": weight})
     for name in MAINTAINED:
         other.maintain(name, **PARAMETERS.get(name, {}))
+        found, expected = (each.maintained[name].by_id()[1] for each in (graph, other))
         if name == "pagerank":
-            assert np.allclose(graph.answer(name)[1], other.answer(name)[1], atol=1e-4)
+            assert np.allclose(found, expected, atol=1e-4)
         elif name != "color":  # which depends on the history
-            assert np.array_equal(graph.answer(name)[1], other.answer(name)[1]), name
+            assert np.array_equal(found, expected), name
     other.close()
 
 
@@ -49,7 +50,7 @@ REFUSED = {
     "with deletions": lambda g: g.update_edges(
         [1, 3], [2, 4], [False, True], {"weight": [0.0, -1.0]}
     ),
-    "a new value": lambda g: g.set_edge_property("weight", [1, 2], [2, 3], [7.0, -1.0]),
+    "a new value": lambda g: g.edge_properties.set("weight", [1, 2], [2, 3], [7.0, -1.0]),
 }
 
 
@@ -111,7 +112,7 @@ class BrokenError(Exception):
 def test_an_update_that_fails_half_way_is_computed_from_nothing(tmp_path, name):
     """At each place where an algorithm looks at the graph: it has changed part of its state."""
     with make_graph(tmp_path / "g") as graph:
-        held = graph.maintained(name)
+        held = graph.maintained[name]
         for fails_at in range(6):
             made, k = held._made, 10 + fails_at
             with pytest.MonkeyPatch.context() as patch:
@@ -122,7 +123,7 @@ def test_an_update_that_fails_half_way_is_computed_from_nothing(tmp_path, name):
                         {"weight": np.ones(4)},
                     )  # fmt: skip
             assert held._made is not made
-            assert graph.maintained(name) is held
+            assert graph.maintained[name] is held
             check_against_a_new_one(graph)
         graph.delete_edges([1, 10], [10, 2])
         check_against_a_new_one(graph)
@@ -162,7 +163,7 @@ def test_an_answer_that_cannot_be_computed_is_tried_again_with_the_next_batch(mo
         raise BrokenError("no")
 
     with make_graph() as graph:
-        held = graph.maintained("degree")
+        held = graph.maintained["degree"]
         with monkeypatch.context() as patch:
             patch.setattr(MaintainedDegree, "update", fail)
             patch.setattr(MaintainedDegree, "start", fail)
@@ -171,15 +172,15 @@ def test_an_answer_that_cannot_be_computed_is_tried_again_with_the_next_batch(mo
         with pytest.raises(PenstockError, match=r"degree: there is no answer.*no"):
             _ = held.values
         with pytest.raises(PenstockError, match="the next batch computes it from nothing"):
-            graph.answer("degree")
-        assert len(graph.answer("triangles")[0]) == 6, "others go on"
+            graph.maintained["degree"].by_id()
+        assert len(graph.maintained["triangles"].by_id()[0]) == 6, "others go on"
         graph.add_edges([7], [2])
         check_against_a_new_one(graph)
 
 
 def test_an_interrupted_update_is_computed_from_nothing(monkeypatch):
     with make_graph() as graph:
-        held = graph.maintained("bfs")
+        held = graph.maintained["bfs"]
         with monkeypatch.context() as patch:
 
             def stop(_):
@@ -190,7 +191,7 @@ def test_an_interrupted_update_is_computed_from_nothing(monkeypatch):
                 graph.add_edges([1], [7])
         for name in MAINTAINED:  # bfs is the first to be told
             with pytest.raises(PenstockError, match="SystemExit"):
-                graph.answer(name)
+                graph.maintained[name].by_id()
         graph.add_edges([7], [2])
         check_against_a_new_one(graph)
 

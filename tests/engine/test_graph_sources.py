@@ -215,7 +215,7 @@ def test_lists_are_the_same_in_every_way_to_read_them(kinds, kind):
 def _filled(source, row):
     first, count, edges = (int(row[name]) for name in ("first_vid", "num_vertices", "num_edges"))
     out = ListArrays(np.empty(count + 1, np.uint32), np.empty(edges, np.uint32), (np.empty(edges),))
-    source.fill(first, count, None, [0], out)
+    source.fill(range(first, first + count), None, [0], out)
     return first, out.offsets, out.neighbours, out.columns[0]
 
 

@@ -71,7 +71,7 @@ def _live(folder: Path, *, compact: bool, ids: str = "int") -> None:
         reverse=True, ids=ids, threads=1,
     ) as graph:  # fmt: skip
         graph.add_edges(ends[0][:half], ends[1][:half], {"weight": weights[:half]})
-        graph.set_vertex_property("size", [name(0), name(5)], [3, 4])
+        graph.vertex_properties.set("size", [name(0), name(5)], [3, 4])
         if compact:
             graph.compact()
         graph.add_edges(ends[0][half:], ends[1][half:], {"weight": weights[half:]})

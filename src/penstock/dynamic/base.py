@@ -77,7 +77,7 @@ class BaseLists:
         def one(task: _Task) -> None:
             group, lo, hi = task
             for page_id in range(int(self._group_begin[group]), int(self._group_end[group])):
-                facts = pages.facts(page_id)
+                facts = pages.facts[page_id]
                 if pages.direct:
                     page = pages.page(page_id)
                     kernels.find_banded(page, facts, pages.bands, asked, lo, hi, counting, out)
@@ -135,11 +135,13 @@ class BaseLists:
 
         def one(task: _Task) -> None:
             group, lo, hi = task
-            starts, counts = np.empty((2, hi - lo), np.int64)
-            wanted = kernels.Wanted(keys[lo:hi], targets[lo:hi].copy(), starts, counts)
-            for page_id in range(int(self._group_begin[group]), int(self._group_end[group])):
+            begin, end = int(self._group_begin[group]), int(self._group_end[group])
+            here, counts = targets[lo:hi].copy(), np.empty(hi - lo, np.int64)
+            wanted = kernels.Wanted(keys[lo:hi], here, np.empty(hi - lo, np.int64), counts)
+            self._gather_page(begin, wanted, neighbours, columns)
+            for page_id in range(begin + 1, end):
+                here += counts
                 self._gather_page(page_id, wanted, neighbours, columns)
-                wanted.targets[:] += counts
 
         self._each(one, self._tasks(keys), few=total < FEW_EDGES)
         return Gathered(offsets, neighbours, columns)
@@ -148,15 +150,17 @@ class BaseLists:
         self, page_id: int, wanted: kernels.Wanted, neighbours: U32, columns: tuple[Array, ...]
     ) -> None:
         """Copy the lists of some vertices out of one page."""
-        pages, facts = self._pages, self._pages.facts(page_id)
+        pages = self._pages
+        small, first, vertices, *_ = pages.facts[page_id]
         if pages.direct:
-            page = pages.page(page_id)
-            largest = kernels.gather_banded(page, facts, pages.bands, wanted, neighbours)
+            largest = kernels.gather_banded(
+                pages.page(page_id), small, first, vertices, pages.bands, wanted, neighbours
+            )
             pages.check_largest(int(largest), page_id)
             values = pages.page_columns(page_id) if columns else ()
         else:
             lists = pages.decoded(page_id)
-            kernels.place_decoded(lists.offsets, facts.first, wanted)
+            kernels.place_decoded(lists.offsets, first, wanted)
             kernels.copy_lists(lists.neighbours, wanted, neighbours)
             values = lists.columns
         for out, column in zip(columns, values, strict=True):

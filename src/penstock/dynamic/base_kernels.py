@@ -163,20 +163,20 @@ def find_banded(page, facts, bands, asked, lo, hi, counting, out):  # type: igno
 
 
 @kernel
-def gather_banded(page, facts, bands, wanted, out):  # type: ignore[no-untyped-def]
+def gather_banded(page, small, first, vertices, bands, wanted, out):  # type: ignore[no-untyped-def]
     """Copy lists, and say where they are in the page. Returns the largest id."""
-    small, keys, targets = facts.small, wanted.keys, wanted.targets
+    keys, targets = wanted.keys, wanted.targets
     starts, sizes = wanted.starts, wanted.sizes
     num_bands = len(bands)
     where = np.zeros((num_bands, 4), np.uint64)
     before, counts = np.zeros(num_bands, np.uint64), np.zeros(num_bands, np.uint64)
-    _open_page(page, small, _U(facts.vertices), bands, where)
+    _open_page(page, small, _U(vertices), bands, where)
     if not small:
         counts[:] = where[:, 3]
     reached = np.int64(-1)
     largest = np.uint32(0)
     for i in range(len(keys)):
-        place = np.int64(keys[i]) - facts.first
+        place = np.int64(keys[i]) - first
         if small and place != reached:
             _go_to(page, where, reached, place, before, counts)
             reached = place

@@ -49,16 +49,13 @@ class BasePages:
         #: Whether lists can be found in a page as it is.
         self.direct = graph.catalog.layout == "banded" and self.ascending
         self.bands: U64 = np.array(graph.catalog.bands, np.uint64)
-        self._facts = list(
-            zip(
-                (table["kind"] != LARGE).tolist(),
-                table["first_vid"].tolist(),
-                table["num_vertices"].tolist(),
-                table["first_edge"].tolist(),
-                table["num_edges"].tolist(),
-                strict=True,
-            )
-        )
+        names = ("first_vid", "num_vertices", "first_edge", "num_edges")
+        small = (table["kind"] != LARGE).tolist()
+        numbers = (table[name].tolist() for name in names)
+        #: The byte at which the columns of a page begin, once they were looked at.
+        self._columns_at: dict[int, int] = {}
+        #: What is known of each page.
+        self.facts = [*map(PageFacts, small, *numbers)]
 
     def _mapped(self) -> list[U8]:
         source = self._source
@@ -79,10 +76,6 @@ class BasePages:
                 else np.empty(0, np.uint8)
             )
         return maps
-
-    def facts(self, page_id: int) -> PageFacts:
-        """What is known of a page."""
-        return PageFacts(*self._facts[page_id])
 
     def page(self, page_id: int) -> U8:
         """A page, as it is."""
@@ -115,10 +108,10 @@ class BasePages:
             header.kind != LARGE, header.first_vid, header.num_vertices, header.first_edge,
             header.num_edges,
         )  # fmt: skip
-        if found != self._facts[page_id]:
+        if found != self.facts[page_id]:
             raise CorruptionError(
-                f"{where}: its header says {found}, the page table {self._facts[page_id]} (small, "
-                "first vertex, vertices, first edge, edges): restore or rebuild the graph"
+                f"{where}: its header says {found}, the page table {tuple(self.facts[page_id])} "
+                "(small, first vertex, vertices, first edge, edges): restore or rebuild the graph"
             )
         return header
 
@@ -153,8 +146,11 @@ class BasePages:
         """The columns of a page, in the order of its lists."""
         if not self.direct:
             return self.decoded(page_id).columns
-        page, facts = self.page(page_id), self.facts(page_id)
-        at = columns_begin(page, facts.small, facts.vertices, self.bands)
+        page, facts = self.page(page_id), self.facts[page_id]
+        at = self._columns_at.get(page_id, 0)
+        if not at:
+            at = int(columns_begin(page, facts.small, facts.vertices, self.bands))
+            self._columns_at[page_id] = at
         columns = []
         for column in self.columns:
             size = facts.edges * column.dtype.itemsize

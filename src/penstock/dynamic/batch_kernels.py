@@ -40,6 +40,21 @@ def count_parts(begin, end, src, counts):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def place_parts(counts, cuts):  # type: ignore[no-untyped-def]
+    """Where each part begins, and where the rows of each range go in it, instead of how many they
+    are. Range after range within a part: equal sources stay in their order.
+    """
+    total = 0
+    for part in range(PARTS):
+        cuts[part] = total
+        for k in range(len(counts)):
+            here = counts[k, part]
+            counts[k, part] = total
+            total += here
+    cuts[PARTS] = total
+
+
+@kernel
 def deal(begin, end, src, dst, at, out):  # type: ignore[no-untyped-def]
     """Move the rows of a range to their parts, in order, as :class:`SortedRows` have them; ``at``
     says where each part goes on.

@@ -80,12 +80,31 @@ class Disk(Protocol):
         """Return when the names in a directory are on the disk."""
 
 
-class RealFile:
+class OpenFile:
+    """Closes what it has open when it goes, if that was not done before."""
+
+    _fd = -1
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was let go of."""
+        return self._fd < 0
+
+    def close(self) -> None:
+        """Let go of it; may be called again."""
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            os.close(fd)
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class RealFile(OpenFile):
     """A file of the system."""
 
     def __init__(self, path: Path, flags: int) -> None:
         self.path = path
-        self._fd = -1
         self._fd = open_regular(path, flags)
 
     def size(self) -> int:
@@ -126,15 +145,6 @@ class RealFile:
     def sync(self) -> None:
         """Have bytes and length on the disk."""
         os.fdatasync(self._fd)
-
-    def close(self) -> None:
-        """Let go of it; may be called again."""
-        if self._fd >= 0:
-            fd, self._fd = self._fd, -1
-            os.close(fd)
-
-    def __del__(self) -> None:
-        self.close()
 
 
 class RealDisk:

@@ -23,7 +23,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 
@@ -279,12 +278,7 @@ class LiveFolder:
     def __enter__(self) -> LiveFolder:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     # Inside

@@ -9,31 +9,18 @@ import fcntl
 import os
 from pathlib import Path
 
+from penstock.dynamic.disk import OpenFile
 from penstock.errors import LockedError
 from penstock.files import open_regular
 
 LOCK_NAME = "lock"
 
 
-class Hold:
+class Hold(OpenFile):
     """A lock that is held until it is closed."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
-
-    @property
-    def closed(self) -> bool:
-        """Whether it was given up."""
-        return self._fd < 0
-
-    def close(self) -> None:
-        """Give it up; may be called again."""
-        if self._fd >= 0:
-            fd, self._fd = self._fd, -1
-            os.close(fd)
-
-    def __del__(self) -> None:
-        self.close()
 
 
 def hold_for_writing(folder: Path) -> Hold:

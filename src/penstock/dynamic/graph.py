@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 
 from penstock.config import parse_bytes
-from penstock.dynamic import reading
-from penstock.dynamic.batches import Batch, EdgeBatch, VertexBatch, check_edges, check_values
-from penstock.dynamic.keeping import MaintainedSet
+from penstock.dynamic.batches import Batch, EdgeBatch, VertexBatch, check_edges
+from penstock.dynamic.groups import EdgeProperties, Internals, VertexProperties
+from penstock.dynamic.keeping import MaintainedAnswer, MaintainedSet
 from penstock.dynamic.log import SyncPolicy
-from penstock.dynamic.maintained.protocol import Maintained
 from penstock.dynamic.queries import Queries
 from penstock.dynamic.schema import as_base, make_schema
 from penstock.dynamic.state import Effect, State
-from penstock.dynamic.storage import Storage
+from penstock.dynamic.storage import Storage, StorageOptions
 from penstock.dynamic.turns import CommitQueue
 from penstock.dynamic.view import LiveView, snapshot
 from penstock.errors import OptionError, PenstockError
@@ -97,16 +96,12 @@ class DynamicGraph(Queries, ExportMixin):
         self._in_order = CommitQueue()
         self._reader: int | None = None
         self._view: LiveView | None = None
-        self._kept = MaintainedSet()
+        self._kept = MaintainedSet(self._lock)
         self._version = 0
         self._closed = False
-        self._storage = Storage(
-            None if path is None else Path(path), given, base=_base, sync=sync, memory=budget,
-            read_only=read_only, threads=threads, threshold=threshold,
-        )  # fmt: skip
+        stored = StorageOptions(sync, budget, read_only, threads, threshold)
+        self._storage = Storage(None if path is None else Path(path), given, _base, stored)
         self._end = self._storage.close_after(self)
-        #: What opening found in the log.
-        self.recovery = self._storage.recovery
 
     @classmethod
     def from_graph(
@@ -243,20 +238,15 @@ class DynamicGraph(Queries, ExportMixin):
         changes = self._take(VertexBatch(wanted, -1, np.empty(0, np.uint8))).changes
         return changes.num_vertices - changes.old_vertices
 
-    def set_vertex_property(self, name: str, ids: Any, values: Any) -> None:
-        """Set a property of some vertices; those that are not there are added."""
-        wanted = self._checked_ids(ids)
-        index = reading.vertex_column(self._state.schema, name)
-        column = self._state.schema.vertex_columns[index]
-        self._take(VertexBatch(wanted, index, check_values(values, column, len(wanted), "vertex")))
-
-    def set_edge_property(self, name: str, src: Any, dst: Any, values: Any) -> int:
-        """Set a property of edges that are there; returns of how many. Not in a multigraph."""
+    def _change_edges(self, make: Callable[[State], EdgeBatch]) -> int:
+        """Log a batch that is made of what is there when its turn comes, and let it take effect;
+        returns how many rows it has.
+        """
         self._check_not_reading()
 
         def work() -> int:
             with self._in_order.alone(), self._lock:
-                batch = reading.with_values(self._state, name, src, dst, values)
+                batch = make(self._state)
                 if len(batch):
                     self._check_kept(batch)
                     self._storage.log(batch)
@@ -264,6 +254,23 @@ class DynamicGraph(Queries, ExportMixin):
                 return len(batch)
 
         return defer_sigint(work)
+
+    # By subject
+
+    @property
+    def edge_properties(self) -> EdgeProperties:
+        """What edges carry: ``get`` and ``set``."""
+        return EdgeProperties(self)
+
+    @property
+    def vertex_properties(self) -> VertexProperties:
+        """What vertices carry: ``get`` and ``set``."""
+        return VertexProperties(self)
+
+    @property
+    def internals(self) -> Internals:
+        """What the graph takes and how its tables are, for the curious."""
+        return Internals(self)
 
     # Queries
 
@@ -309,29 +316,20 @@ class DynamicGraph(Queries, ExportMixin):
 
     # Algorithms that keep their answer
 
-    def maintain(self, name: str, **parameters: Any) -> Maintained:
+    def maintain(self, name: str, **parameters: Any) -> MaintainedAnswer:
         """Keep the answer of an algorithm up to date from now on: "bfs", "sssp", "pagerank",
         "connected_components", "color", "degree" or "triangles", with its parameters. Each batch
         then takes as long as the answer takes to follow; reading it is free.
         """
         with self._lock:
             self._check_open()
-            return self._kept.begin(name, self._storage.sides(), **parameters)
+            storage = self._storage
+            return self._kept.begin(name, storage.sides(), storage.ids_in_order, **parameters)
 
-    def maintained(self, name: str) -> Maintained:
-        """An algorithm that :meth:`maintain` keeps up to date."""
-        return self._kept.find(name)
-
-    def answer(self, name: str) -> tuple[Array, Array]:
-        """The ids in ascending order, and what a maintained algorithm says of each."""
-        with self._lock:
-            ids, order = self._state.ids.in_order()
-            values = self.maintained(name).values
-            return ids, values.copy() if order is None else values[order]
-
-    def forget(self, name: str) -> None:
-        """Keep an answer up to date no longer."""
-        self._kept.forget(name)
+    @property
+    def maintained(self) -> MaintainedSet:
+        """The algorithms that :meth:`maintain` keeps up to date, by name; ``del`` ends one."""
+        return self._kept
 
     # The directory
 

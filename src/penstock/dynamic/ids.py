@@ -23,39 +23,53 @@ FEW_NEW = 1.1
 RANGE_IDS = 1 << 15
 
 
-class _Order:
-    """The ascending order of ids, and what others keep with them: anew when vertices were added."""
+class _OrderedIds:
+    """Ids with their ascending order, and what others keep with them: anew when vertices were
+    added.
+    """
 
     def __init__(self) -> None:
         self._found: tuple[Array, U32 | None] | None = None
         self._kept = Kept()
-        self._vertices = -1
+        self._kept_vertices = -1
 
-    def of(self, ids: Ids) -> tuple[Array, U32 | None]:
+    @property
+    def num_vertices(self) -> int:
+        """Vertices there are."""
+        raise NotImplementedError
+
+    def by_vid(self) -> Array:
+        """The id of each vertex number."""
+        raise NotImplementedError
+
+    def in_order(self) -> tuple[Array, U32 | None]:
+        """The ids ascending, and the vertex number of each (None: they ascend with the numbers)."""
         have = 0 if self._found is None else len(self._found[0])
-        if self._found is None or ids.num_vertices > FEW_NEW * have:
-            self._found = order_ids(ids.by_vid())
-        elif ids.num_vertices > have:
-            self._found = extend_order(self._found, ids.by_vid())
+        if self._found is None or self.num_vertices > FEW_NEW * have:
+            self._found = order_ids(self.by_vid())
+        elif self.num_vertices > have:
+            self._found = extend_order(self._found, self.by_vid())
         return self._found
 
-    def kept(self, ids: Ids) -> Kept:
-        if self._vertices != ids.num_vertices:
-            self._vertices, self._kept = ids.num_vertices, Kept()
+    @property
+    def kept(self) -> Kept:
+        """What others keep with the ids, until a vertex is added."""
+        if self._kept_vertices != self.num_vertices:
+            self._kept_vertices, self._kept = self.num_vertices, Kept()
         return self._kept
 
 
-class IntIds:
+class IntIds(_OrderedIds):
     """Ids 0 .. 2**63 - 1."""
 
     kind: IdKind = "int"
+    num_vertices: int = 0
 
     def __init__(self, workers: Workers) -> None:
+        super().__init__()
         self._workers = workers
         self._table = RobinHoodTable()
         self._ids: U64 = np.empty(1 << 10, np.uint64)
-        self.num_vertices = 0
-        self._order = _Order()
 
     def check(self, ids: Any, name: str) -> U64:
         """The ids as they are kept; raises if some cannot be ids."""
@@ -128,15 +142,6 @@ class IntIds:
         """The id of each vertex number."""
         return self._ids[: self.num_vertices].view(np.int64)
 
-    def in_order(self) -> tuple[Array, U32 | None]:
-        """The ids ascending, and the vertex number of each (None: they ascend with the numbers)."""
-        return self._order.of(self)
-
-    @property
-    def kept(self) -> Kept:
-        """What others keep with the ids, until a vertex is added."""
-        return self._order.kept(self)
-
     def load(self, ids: Array) -> None:
         """Take the ids of the first vertices, each once, in order of their numbers."""
         assert self.num_vertices == 0
@@ -151,17 +156,17 @@ class IntIds:
         return self._table.probe_distances()
 
 
-class StringIds:
+class StringIds(_OrderedIds):
     """Ids that are strings."""
 
     kind: IdKind = "string"
 
     def __init__(self) -> None:
+        super().__init__()
         self._vids: dict[str, int] = {}
         #: The ids by number, as far as somebody asked for them.
         self._ids: Array = np.empty(0, object)
         self._characters = 0
-        self._order = _Order()
 
     @property
     def num_vertices(self) -> int:
@@ -217,15 +222,6 @@ class StringIds:
             new = np.fromiter(islice(reversed(known), len(known) - have), object)
             self._ids = np.concatenate([self._ids, new[::-1]])
         return self._ids
-
-    def in_order(self) -> tuple[Array, U32 | None]:
-        """The ids ascending, and the vertex number of each (None: they ascend with the numbers)."""
-        return self._order.of(self)
-
-    @property
-    def kept(self) -> Kept:
-        """What others keep with the ids, until a vertex is added."""
-        return self._order.kept(self)
 
     def load(self, ids: Array) -> None:
         """Take the ids of the first vertices, each once, in order of their numbers."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -11,7 +13,10 @@ from penstock.dynamic.changes import Changes
 from penstock.dynamic.maintained import make
 from penstock.dynamic.maintained.protocol import ChecksBatches, Maintained, Sides
 from penstock.errors import OptionError, PenstockError
-from penstock.types import Array
+from penstock.types import U32, Array
+
+#: Gives the ids ascending, and the vertex number of each (None: they ascend with the numbers).
+IdOrder = Callable[[], tuple[Array, U32 | None]]
 
 
 class MaintainedAnswer:
@@ -23,8 +28,12 @@ class MaintainedAnswer:
     batch tries again.
     """
 
-    def __init__(self, name: str, sides: Sides, **parameters: Any) -> None:
+    def __init__(
+        self, name: str, sides: Sides, order: IdOrder, lock: threading.RLock, **parameters: Any
+    ) -> None:
         self.name = name
+        self._order = order
+        self._lock = lock
         self._make = partial(make, name, sides, **parameters)
         #: None: there is no answer, because of the failure.
         self._made: Maintained | None = None
@@ -88,21 +97,32 @@ class MaintainedAnswer:
         """What else there is by vertex number (parents, ...), as views like ``values``."""
         return self._current.columns
 
+    def by_id(self) -> tuple[Array, Array]:
+        """The ids in ascending order, and what the algorithm says of each."""
+        with self._lock:
+            ids, order = self._order()
+            values = self.values
+            return ids, values.copy() if order is None else values[order]
+
 
 class MaintainedSet:
-    """Maintained algorithms by name."""
+    """Maintained algorithms by name: ``d.maintained["bfs"]``, ``del d.maintained["bfs"]``."""
 
-    def __init__(self) -> None:
+    def __init__(self, lock: threading.RLock) -> None:
+        self._lock = lock
         self._made: dict[str, MaintainedAnswer] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self._made)
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._made))
 
-    def begin(self, name: str, sides: Sides, **parameters: Any) -> MaintainedAnswer:
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def begin(self, name: str, sides: Sides, order: IdOrder, **parameters: Any) -> MaintainedAnswer:
         """Compute an answer, and keep it from now on."""
         if name in self._made:
-            raise OptionError(f"{name}: is maintained already; forget it first")
-        made = self._made[name] = MaintainedAnswer(name, sides, **parameters)
+            raise OptionError(f"{name}: is maintained already; del d.maintained[{name!r}] first")
+        made = self._made[name] = MaintainedAnswer(name, sides, order, self._lock, **parameters)
         return made
 
     def check(self, batch: EdgeBatch) -> None:
@@ -124,14 +144,11 @@ class MaintainedSet:
                 made.drop(error)
             raise
 
-    def find(self, name: str) -> MaintainedAnswer:
-        """One of them."""
+    def __getitem__(self, name: str) -> MaintainedAnswer:
         if name not in self._made:
             known = ", ".join(self._made) or "none"
             raise OptionError(f"{name}: is not maintained (there are: {known}); maintain it first")
         return self._made[name]
 
-    def forget(self, name: str) -> None:
-        """Keep one no longer."""
-        self.find(name)
-        del self._made[name]
+    def __delitem__(self, name: str) -> None:
+        del self._made[self[name].name]

@@ -294,13 +294,11 @@ class DegreeAwareLists:
             batch_kernels.count_parts(*ranges[k], src, counts[k])
 
         self._workers.run(count, range(len(ranges)))
-        # Range after range within a part: equal sources stay in their order.
-        ends = np.cumsum(counts.T).reshape(PARTS, len(ranges))
-        at = np.ascontiguousarray((ends - counts.T).T)
-        cuts: I64 = np.append(at[0], rows)
+        cuts: I64 = np.empty(PARTS + 1, np.int64)
+        batch_kernels.place_parts(counts, cuts)
 
         def deal(_: int, k: int) -> None:
-            batch_kernels.deal(*ranges[k], src, dst, at[k], self._room[0])
+            batch_kernels.deal(*ranges[k], src, dst, counts[k], self._room[0])
 
         self._workers.run(deal, range(len(ranges)))
         return cuts

@@ -6,7 +6,6 @@ import threading
 from typing import Any
 
 from penstock.dynamic import reading
-from penstock.dynamic.robin_hood import ProbeDistances
 from penstock.dynamic.state import State
 from penstock.types import Array
 
@@ -41,23 +40,10 @@ class Queries:
         return self._state.num_edges
 
     @property
-    def nbytes(self) -> int:
-        """Bytes in memory: lists, their indexes, what there is by vertex, and the table of ids."""
-        return self._state.nbytes
-
-    @property
     def ids(self) -> Array:
         """The user's ids, ascending."""
         with self._lock:
             return self._state.ids.in_order()[0]
-
-    def probe_distances(self) -> dict[str, ProbeDistances]:
-        """How far entries are from home, in the tables there are."""
-        with self._lock:
-            sides = self._state.sides.items()
-            found = {f"{name}-lists": side.added.probe_distances() for name, side in sides}
-            ids = self._state.ids.probe_distances()
-            return found if ids is None else {**found, "ids": ids}
 
     def has_edges(self, src: Any, dst: Any) -> Array:
         """Whether there is an edge from each source to its target."""
@@ -77,13 +63,3 @@ class Queries:
         """The ids that a vertex has edges to, and the properties of these edges."""
         with self._lock:
             return reading.edges(self._state, vertex, direction)
-
-    def edge_property(self, name: str, src: Any, dst: Any) -> Array:
-        """A property of edges; raises if one is not there."""
-        with self._lock:
-            return reading.edge_property(self._state, name, src, dst)
-
-    def vertex_property(self, name: str, ids: Any = None) -> Array:
-        """A property of some vertices, or of all in ascending order of ids."""
-        with self._lock:
-            return reading.vertex_property(self._state, name, ids)

@@ -6,6 +6,7 @@ import itertools
 import os
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ from penstock.progress import Progress
 from penstock.store.catalog import FileRecord
 from penstock.store.graph import Graph
 from penstock.store.paged import PagedGraph, open_graph
-from penstock.types import U32, Direction
+from penstock.types import U32, Array, Direction
 
 #: Changes may always take this part of the memory, however much ids and vertices take.
 LEAST_SHARE = 4
@@ -63,6 +64,17 @@ class CurrentSide:
         return self._side.has(src, dst)
 
 
+@dataclass(frozen=True, slots=True)
+class StorageOptions:
+    """How a graph is stored and worked on; see :class:`~penstock.dynamic.graph.DynamicGraph`."""
+
+    sync: SyncPolicy = "batch"
+    memory: int | None = None
+    read_only: bool = False
+    threads: int | None = None
+    threshold: int | None = None
+
+
 class Storage:
     """The state of a graph and, if it has a directory, its log and its base."""
 
@@ -70,20 +82,16 @@ class Storage:
         self,
         path: Path | None,
         given: GivenSchema,
-        *,
         base: PagedGraph | None,
-        sync: SyncPolicy,
-        memory: int | None,
-        read_only: bool,
-        threads: int | None,
-        threshold: int | None,
+        options: StorageOptions,
     ) -> None:
         # Options are checked before anything is made.
-        self._sync = check_policy(sync)
-        self._threads, self._threshold = thread_count(threads), _checked_threshold(threshold)
+        self._sync = check_policy(options.sync)
+        self._threads = thread_count(options.threads)
+        self._threshold = _checked_threshold(options.threshold)
         self.path = path
-        self.read_only = read_only
-        self._budget = memory_budget(memory) if path is not None else None
+        self.read_only = options.read_only
+        self._budget = memory_budget(options.memory) if path is not None else None
         self._folder: LiveFolder | None = None
         self._log: Log | None = None
         self._numbers = itertools.count(1)
@@ -92,14 +100,14 @@ class Storage:
         self._failure: str | None = None
         self.recovery: Recovery | None = None
         if path is None:
-            if read_only:
+            if self.read_only:
                 raise OptionError("read_only: a graph in memory has nobody else who changes it")
             self.state = self._make_state(given.of_new(base), base)
         elif (path / FILE_NAME).exists():
             if base is not None:
                 raise OptionError(f"{path}: is a live graph already; choose another path")
             self._open(given)
-        elif read_only:
+        elif self.read_only:
             raise InputNotFoundError(f"{path}: no such live graph")
         else:
             self._create(path, given, base)
@@ -195,6 +203,10 @@ class Storage:
             into = CurrentSide(self, "in") if "in" in self.state.sides else None
         names = tuple(column.name for column in self.state.schema.columns)
         return Sides(self.state.schema.directed, out, into, lambda: self.state.ids.by_vid(), names)
+
+    def ids_in_order(self) -> tuple[Array, U32 | None]:
+        """The ids ascending, and the vertex number of each; None if they ascend with those."""
+        return self.state.ids.in_order()
 
     # Changes
 

@@ -135,7 +135,8 @@ class LiveView(Graph):
             )
             columns = tuple(np.empty(edges, column.dtype) for column in self.columns)
             out = ListArrays(np.empty(count + 1, np.uint32), np.empty(edges, np.uint32), columns)
-            source.fill(first, count, _joined(part[1], names), range(len(names)), out)
+            vertices = range(first, first + count)
+            source.fill(vertices, _joined(part[1], names), range(len(names)), out)
             degrees = np.diff(out.offsets)
             return Adjacency(first, degrees, out.neighbours, dict(zip(names, columns, strict=True)))
 

@@ -107,15 +107,10 @@ class ChangedLists:
         return range(int(begins[page]), int(ends[page])) if page < len(begins) else range(0)
 
     def fill(
-        self,
-        first: int,
-        count: int,
-        stored: ListArrays | None,
-        columns: Sequence[int],
-        out: ListArrays,
+        self, vertices: range, stored: ListArrays | None, columns: Sequence[int], out: ListArrays
     ) -> None:
         """See :class:`~penstock.store.source.ListSource`."""
-        some = slice(first, first + count)
+        some, count = slice(vertices.start, vertices.stop), len(vertices)
         added, chosen = _standing(self._added, some), tuple(self._added.columns[k] for k in columns)
         if stored is None:
             copy_lists(added.starts, added.ends, (added.neighbours, *chosen), out)
@@ -126,10 +121,10 @@ class ChangedLists:
         _sift(PlainLists(stored.offsets, stored.neighbours), gone, added, kept, out.offsets)
         if int(out.offsets[count]) > len(out.neighbours):
             raise CorruptionError(
-                f"{self.base!r}: with what was changed since, the lists of vertices {first:,} to "
-                f"{first + count - 1:,} have {int(out.offsets[count]):,} edges, more than the "
-                f"{len(out.neighbours):,} of any page; the base is not the one that the changes "
-                "were made to: restore it"
+                f"{self.base!r}: with what was changed since, the lists of vertices "
+                f"{vertices[0]:,} to {vertices[-1]:,} have {int(out.offsets[count]):,} edges, more "
+                f"than the {len(out.neighbours):,} of any page; the base is not the one that the "
+                "changes were made to: restore it"
             )
         plan = _Sifted(stored.offsets, kept, added.starts, added.ends, out.offsets)
         _merge(stored.neighbours, added.neighbours, out.neighbours, plan)

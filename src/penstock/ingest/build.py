@@ -19,7 +19,7 @@ import numpy as np
 import xxhash
 
 from penstock.errors import InputError, OptionError
-from penstock.ingest.distribute import Distribution, distribute, sorted_lists
+from penstock.ingest.distribute import Distribution, Pass, distribute, sorted_lists
 from penstock.ingest.ids import HashCollisionError
 from penstock.ingest.numbering import Numbering, check_declared, find_ids, number
 from penstock.ingest.options import BuildOptions, choose_page_bytes
@@ -136,17 +136,8 @@ class _Build:
         )
         del read
         self._settle()
-        numbering = number(
-            space,
-            drop_loops=options.self_loops == "drop",
-            by_degree=options.vertex_order == "degree",
-            lists_by_degree=(options.vertex_order, options.neighbour_order) == ("none", "degree"),
-            target=self.target,
-            budget=options.memory if self.scratch else UNLIMITED,
-            threads=options.threads,
-            progress=self.progress,
-            name=self.source.name,
-        )
+        budget = options.memory if self.scratch else UNLIMITED
+        numbering = number(space, options, self.target, budget, self.progress, self.source.name)
         del space
         self._settle()
         if numbering.num_vertices == 0:
@@ -280,12 +271,10 @@ class _Build:
         )
         loops = 0
         for number_, group in enumerate(passes):
-            last = number_ == len(passes) - 1
+            each = Pass(group, last=number_ == len(passes) - 1)
             distributions = distribute(
-                numbering, group, sort_spec, plan, mirrored=not options.directed,
-                drop_loops=options.self_loops == "drop", threads=options.threads,
-                scratch=self.scratch, progress=self.progress, take=last,
-            )  # fmt: skip
+                numbering, each, sort_spec, plan, options, self.scratch, self.progress
+            )
             self._settle()
             for direction in group:
                 stats, loops = self._write(direction, distributions.pop(direction), sort_spec,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from penstock.ingest.keys import Buckets, make_buckets, make_keys, scatter
 from penstock.ingest.numbering import Numbering
+from penstock.ingest.options import BuildOptions
 from penstock.ingest.packing import width_of
 from penstock.ingest.plan import MAX_BUCKETS, SortPlan
 from penstock.ingest.sorting import Rows, SortSpec, load_rows, reduce_rows, to_lists
@@ -30,15 +31,22 @@ class Distribution:
     num_rows: int = 0
 
 
-def distribute(
-    numbering: Numbering, directions: tuple[Direction, ...], spec: SortSpec, plan: SortPlan, *,
-    mirrored: bool, drop_loops: bool, threads: int, scratch: Path | None, progress: Progress,
-    take: bool,
-) -> dict[Direction, Distribution]:  # fmt: skip
-    """Go through all rows once, and put them into the buckets of each direction.
-
-    With ``take`` the rows are used up, and the numbering's table is given back to the system.
+class Pass(NamedTuple):
+    """One pass over all rows: the directions that it is for. In the last one the rows are used up,
+    and the numbering's table is given back to the system.
     """
+
+    directions: tuple[Direction, ...]
+    last: bool
+
+
+def distribute(
+    numbering: Numbering, each: Pass, spec: SortSpec, plan: SortPlan, options: BuildOptions,
+    scratch: Path | None, progress: Progress,
+) -> dict[Direction, Distribution]:  # fmt: skip
+    """Go through all rows once, and put them into the buckets of each direction."""
+    directions = each.directions
+    mirrored, drop_loops = not options.directed, options.self_loops == "drop"
     first = np.uint64(numbering.first_id)
     copies = 2 if mirrored else 1
 
@@ -75,14 +83,14 @@ def distribute(
         return len(chunk), out
 
     progress.start("distributing", numbering.num_rows, "edges")
-    for rows, parts in ordered_map(divide, numbering.rows.pieces(take=take), threads):
+    for rows, parts in ordered_map(divide, numbering.rows.pieces(take=each.last), options.threads):
         for direction, (count, blocks) in parts.items():
             found[direction].num_rows += count
             for bucket, arrays in blocks:
                 block = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
                 found[direction].spill.append(bucket, block)
         progress.advance(rows)
-    if take:
+    if each.last:
         numbering.table = np.empty(0, np.uint32)
     return found
 

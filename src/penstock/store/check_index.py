@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from penstock.jit import helper, kernel
+from penstock.jit import kernel
 from penstock.store.catalog import DirectionStats
+from penstock.store.hashing import mix
 from penstock.store.layout import MAX_PAGE_VERTICES
 from penstock.store.mapped import iter_parts, read_range
 from penstock.store.page import LARGE, SMALL
@@ -20,14 +21,6 @@ from penstock.types import I64, U32, U64, Array
 
 #: Interleaved counters: successive increments of one counter would wait for each other.
 _LANES = 4
-
-
-@helper
-def _mix(x):  # type: ignore[no-untyped-def]
-    """The finaliser of SplitMix64: every bit of the input moves every bit of the output."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
 
 
 @kernel
@@ -39,7 +32,7 @@ def _compare_sets(values, begin, salt):  # type: ignore[no-untyped-def]
     largest = np.uint32(0)
     for i in range(len(values)):
         largest = max(largest, values[i])
-        total += _mix(np.uint64(values[i]) ^ salt) - _mix(np.uint64(begin + i) ^ salt)
+        total += mix(np.uint64(values[i]) ^ salt) - mix(np.uint64(begin + i) ^ salt)
     return total, largest
 
 

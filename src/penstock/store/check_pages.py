@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.errors import CorruptionError
-from penstock.jit import helper, kernel
+from penstock.jit import kernel
 from penstock.store.banded import CODE as BANDED
 from penstock.store.catalog import Catalog
+from penstock.store.hashing import mix
 from penstock.store.layout import make_layout
 from penstock.store.page import LARGE, SMALL, PageHeader, check_page
 from penstock.store.slotted import CODE as SLOTTED
@@ -38,19 +39,11 @@ class PageFacts:
     last: int = -1
 
 
-@helper
-def _mix(x):  # type: ignore[no-untyped-def]
-    """The finaliser of SplitMix64: every bit of the input moves every bit of the output."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
 @kernel
 def _salt(salts, bits):  # type: ignore[no-untyped-def]
     """Work a column, as unsigned numbers, into a hash for each edge."""
     for e in range(len(salts)):
-        salts[e] = _mix((salts[e] + np.uint64(0x9E3779B97F4A7C15)) ^ np.uint64(bits[e]))
+        salts[e] = mix((salts[e] + np.uint64(0x9E3779B97F4A7C15)) ^ np.uint64(bits[e]))
 
 
 @kernel
@@ -104,14 +97,14 @@ def _sum(owners, neighbours, mode, salts):  # type: ignore[no-untyped-def]
         for k in range(len(neighbours)):
             mine, theirs = np.uint64(owners[k]), np.uint64(neighbours[k])
             key = (min(mine, theirs) << high) | max(mine, theirs)
-            key = _mix(key ^ salts[k]) if salted else _mix(key)
+            key = mix(key ^ salts[k]) if salted else mix(key)
             total += key if mine < theirs else (np.uint64(0) if mine == theirs else -key)
             loops += mine == theirs
         return total, loops
     sources, targets = (owners, neighbours) if mode == _OUT else (neighbours, owners)
     if salted:
         for k in range(len(neighbours)):
-            total += _mix(((np.uint64(sources[k]) << high) | np.uint64(targets[k])) ^ salts[k])
+            total += mix(((np.uint64(sources[k]) << high) | np.uint64(targets[k])) ^ salts[k])
         return total, loops
     # One multiplication is enough where only numbers of vertices differ, and is twice as fast.
     for k in range(len(neighbours)):

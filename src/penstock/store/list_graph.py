@@ -123,17 +123,12 @@ class MemoryLists:
         return range(0)
 
     def fill(
-        self,
-        first: int,
-        count: int,
-        stored: ListArrays | None,
-        columns: Sequence[int],
-        out: ListArrays,
+        self, vertices: range, stored: ListArrays | None, columns: Sequence[int], out: ListArrays
     ) -> None:
         """See :class:`~penstock.store.source.ListSource`."""
         starts, ends, neighbours, values, _ = self.in_place
         chosen = tuple(values[k] for k in columns)
-        some = slice(first, first + count)
+        some = slice(vertices.start, vertices.stop)
         copy_lists(starts[some], ends[some], (neighbours, *chosen), out)
 
 

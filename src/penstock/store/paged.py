@@ -60,7 +60,7 @@ class FilePages:
         self.page_bytes = page_bytes
         self.num_pages = num_pages
         self._fds: list[int] = []
-        #: Closes the files when the object goes, if nobody did before.
+        #: Closes the files when the object goes, unless that was done before.
         self.close = weakref.finalize(self, _close_all, self._fds)
         for path in files:
             try:

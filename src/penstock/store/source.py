@@ -95,16 +95,11 @@ class ListSource(Protocol):
         """
 
     def fill(
-        self,
-        first: int,
-        count: int,
-        stored: ListArrays | None,
-        columns: Sequence[int],
-        out: ListArrays,
+        self, vertices: range, stored: ListArrays | None, columns: Sequence[int], out: ListArrays
     ) -> None:
-        """Write the lists of ``count`` vertices from ``first`` on into arrays that are there
-        already; ``columns``: the numbers of the columns that are wanted. ``stored``: what the base
-        has of these lists, if it has any.
+        """Write the lists of consecutive vertices into arrays that are there already; ``columns``:
+        the numbers of the columns that are wanted. ``stored``: what the base has of these lists, if
+        it has any.
         """
 
 

@@ -208,7 +208,8 @@ class FilledBlocks:
         self, stream: int, page: int, first: int, count: int, stored: ListArrays | None
     ) -> None:
         with self._metrics.timed("decode", stream, page):
-            self._source.fill(first, count, stored, self._columns, self._streams[stream])
+            vertices = range(first, first + count)
+            self._source.fill(vertices, stored, self._columns, self._streams[stream])
 
     def _has_edges(self, page: int) -> bool:
         return self._pages is not None and bool(self._pages.table["num_edges"][page])

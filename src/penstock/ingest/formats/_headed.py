@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from penstock.errors import InputError, OptionError
 from penstock.ingest.formats._bytes import file_size
@@ -34,26 +35,32 @@ def header_counts(fields: list[bytes], where: str, meaning: str) -> list[int]:
     return counts
 
 
+class Header(NamedTuple):
+    """What the header of a file says, and how many lines it has."""
+
+    num_vertices: int
+    num_edges: int
+    lines: int
+
+
 def rows_source(
     path: str,
     options: ReadOptions,
+    header: Header,
     *,
-    num_vertices: int,
-    num_edges: int,
-    skip_lines: int,
     weighted: bool,
     directed: bool,
     comment: bytes,
     tag: bytes = b"",
 ) -> Source:
-    """Rows "source target [weight]" with ids 1 .. n after a header of ``skip_lines`` lines."""
+    """Rows "source target [weight]" with ids 1 .. n after a header."""
     columns = Columns(0, 1, (2,), (WEIGHT,), has_weight=True) if weighted else Columns(0, 1)
     layout = Layout(
         path=path,
         columns=columns,
         comment=comment,
-        skip_lines=skip_lines,
-        id_range=(1, num_vertices),
+        skip_lines=header.lines,
+        id_range=(1, header.num_vertices),
         tag=tag,
     )
     bad_lines = BadLines()
@@ -63,7 +70,7 @@ def rows_source(
         for chunk in read_rows([layout], options, bad_lines, advance):
             rows += len(chunk)
             yield chunk
-        check_count(path, rows + bad_lines.count, num_edges)
+        check_count(path, rows + bad_lines.count, header.num_edges)
 
     return Source(
         chunks=chunks,
@@ -72,7 +79,7 @@ def rows_source(
         id_kind="int",
         columns=dict.fromkeys(columns.names),
         weight=columns.weight,
-        declared=range(1, num_vertices + 1),
+        declared=range(1, header.num_vertices + 1),
         directed=directed,
         bad_lines=bad_lines,
         name=path,

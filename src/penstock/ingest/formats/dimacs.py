@@ -8,7 +8,7 @@ from __future__ import annotations
 from penstock.errors import InputError
 from penstock.ingest.formats._bytes import text_lines
 from penstock.ingest.formats._columns import refuse_columns, wants_weight
-from penstock.ingest.formats._headed import header_counts, only_file, rows_source
+from penstock.ingest.formats._headed import Header, header_counts, only_file, rows_source
 from penstock.ingest.formats._lines import shown
 from penstock.protocols import ReadOptions, Source
 
@@ -43,9 +43,7 @@ def open_source(data: list[str], options: ReadOptions) -> Source:
     return rows_source(
         path,
         options,
-        num_vertices=num_vertices,
-        num_edges=num_edges,
-        skip_lines=number,
+        Header(num_vertices, num_edges, number),
         weighted=wants_weight(options, path, present=True),
         directed=True,
         comment=_COMMENT,

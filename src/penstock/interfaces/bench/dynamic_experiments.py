@@ -138,7 +138,7 @@ def _our_probes(bench: Dynamic, requests: Requests, size: int) -> list[Row]:
         for batch in requests.batches(size):
             store.update(*batch)
             done += len(batch[0])
-            for table, found in store.graph.probe_distances().items():
+            for table, found in store.graph.internals.probe_distances().items():
                 row = _probe_row(OURS, table, done, found.average)
                 rows.append({**row, "worst_average": found.worst_average, "longest": found.most})
             bench.progress.advance(1)

@@ -175,7 +175,7 @@ def followed(
             "follows": following, "slowest": max(follows), "recomputed": anew,
             "times": anew / following,
         })  # fmt: skip
-    graph.forget(name)
+    del graph.maintained[name]
     return rows
 
 

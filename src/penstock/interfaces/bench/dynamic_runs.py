@@ -85,7 +85,7 @@ class Ours(Analysed):
     @property
     def nbytes(self) -> int:
         """Bytes in memory."""
-        return int(self.graph.nbytes)
+        return int(self.graph.internals.nbytes)
 
     def update(self, src: U64, dst: U64, adds: U8 = ALL_ADDS) -> None:
         """Apply a batch."""
