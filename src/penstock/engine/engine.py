@@ -289,7 +289,8 @@ class Engine:
         place of their vertex.
 
         A list that is longer than a page comes in parts; what they come to is added up in the order
-        of the pages, so that the outcome does not depend on the number of threads.
+        of the pages, so that the outcome depends neither on the number of threads nor on where
+        lists are.
         """
         lists = self.lists(direction)
 
@@ -297,7 +298,7 @@ class Engine:
             assert piece.vertices is not None
             sums = np.zeros(len(piece.vertices), target.dtype)
             self.timed_call(stream, piece, kernel, piece.block, piece.vertices, sums, *args)
-            if lists.resident or len(piece.block.offsets) > 2:
+            if len(piece.block.ends) > 1:
                 target[piece.vertices] = sums
                 return None
             return int(piece.vertices[0]), sums[0]
@@ -306,9 +307,12 @@ class Engine:
         if not lists.resident:
             given = distinct(vertices)
             target[given] = 0  # pages without edges are not visited
-        for part in lists.visit(given, work):
+        begun: set[int] = set()
+        for part in lists.visit(given, work, in_parts=True):
             if part is not None:
-                target[part[0]] += part[1]
+                vertex, value = part
+                target[vertex] = target[vertex] + value if vertex in begun else value
+                begun.add(vertex)
 
     def select(self, kernel: Kernel, *args: Any, length: int | None = None) -> U32:
         """The vertices that a kernel chooses, ascending: ``kernel(begin, end, chosen, *args)``

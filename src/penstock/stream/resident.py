@@ -59,9 +59,29 @@ class ResidentLists:
         take = dealer.deal([number for number, _ in copies])
         return self._workers.run(lambda stream, each: work(stream, each[1]), copies, take=take)
 
-    def visit(self, vertices: U32, work: Work, *, dealer: Dealer | None = None) -> list[Any]:
+    @cached_property
+    def _long_parts(self) -> dict[int, list[Piece]]:
+        """The parts of each list that is longer than a page, by vertex."""
+        kinds = self.table["kind"]
+        parts: dict[int, list[Piece]] = {}
+        for piece in self.pieces:
+            if kinds[piece.page] == LARGE:
+                parts.setdefault(piece.begin, []).append(piece)
+        return parts
+
+    def visit(
+        self,
+        vertices: U32,
+        work: Work,
+        *,
+        dealer: Dealer | None = None,
+        in_parts: bool = False,
+    ) -> list[Any]:
         """See :class:`Lists`; without a dealer the vertices may come in any order."""
-        if len(vertices) == 0:
+        long: U32 = vertices[:0]
+        if in_parts and self._long_parts:
+            vertices, long = _set_apart(vertices, sorted(self._long_parts))
+        if len(vertices) == 0 and len(long) == 0:
             return []
         if dealer is not None:
             holding = [
@@ -78,7 +98,18 @@ class ResidentLists:
             Piece(-1, block, 0, len(block.ends), vertices[a:b])
             for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)
         ]
+        own = [long[k : k + 1] for k in range(len(long))]
+        pieces += [p._replace(vertices=v) for v in own for p in self._long_parts[int(v[0])]]
         return self._workers.run(work, pieces)
+
+
+def _set_apart(vertices: U32, some: list[int]) -> tuple[U32, U32]:
+    """Those of the vertices that are not among ``some`` (ascending), and those that are."""
+    near = np.flatnonzero(vertices <= some[-1])  # few, if vertices are in order of degree
+    chosen = near[np.isin(vertices[near], some)]
+    if len(chosen) == 0:
+        return vertices, vertices[:0]
+    return np.delete(vertices, chosen), vertices[chosen]
 
 
 def _cut_pieces(block: Block, table: Array, pages: range) -> list[Piece]:

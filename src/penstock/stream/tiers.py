@@ -165,7 +165,14 @@ class TieredLists(StreamedLists):
         self._readers.close()
         super().close()
 
-    def visit(self, vertices: U32, work: Work, *, dealer: Dealer | None = None) -> list[Any]:
+    def visit(
+        self,
+        vertices: U32,
+        work: Work,
+        *,
+        dealer: Dealer | None = None,
+        in_parts: bool = False,
+    ) -> list[Any]:
         """See :class:`~penstock.stream.lists.Lists`; unless it visits whole pages, blocks have the
         lists by their places.
         """
