@@ -155,7 +155,7 @@ def test_memory_decides_how_many_edges_stay(tmp_path):
     assert again.stats["load_seconds"] == 0  # what is in memory stays with the graph
     assert again.stats["pages_read"] == 0
     assert ps.bfs(graph, 7, memory=memory, load=False).stats["head_edges"] is None
-    with pytest.raises(BudgetError, match=r"the first 90 edges .* would do"):
+    with pytest.raises(BudgetError, match=r"the first 90 edges .* requires at least"):
         ps.bfs(graph, 7, memory=memory, resident_edges=90)
 
 

@@ -98,7 +98,7 @@ def test_little_memory(tmp_path, monkeypatch):
         passes.append(found.stats["pages_read"] / len(graph.page_table("out")))
     # More room, fewer pages.
     assert 1 < passes[0] < passes[1] < 12
-    with pytest.raises(BudgetError, match="would do"):
+    with pytest.raises(BudgetError, match="requires at least"):
         ps.core_number(graph, memory=2_300_000, threads=1)
 
 

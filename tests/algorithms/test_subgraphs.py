@@ -233,9 +233,9 @@ def dense(tmp_path_factory):
 def test_edges_take_the_room_of_the_cache(dense, monkeypatch):
     monkeypatch.setattr("penstock.config.MIN_BUDGET_BYTES", 1)
     whole = ps.induced_subgraph(dense, np.arange(3000))
-    with pytest.raises(BudgetError, match=r"edges needs .* would do") as refusal:
+    with pytest.raises(BudgetError, match=r"edges needs .* requires at least") as refusal:
         ps.induced_subgraph(dense, np.arange(3000), memory="3MB").edges  # noqa: B018
-    enough = re.search(r"at least (.*) would do", str(refusal.value)).group(1).replace(" ", "")
+    enough = re.search(r"requires at least (.*)", str(refusal.value)).group(1).replace(" ", "")
     found = ps.induced_subgraph(dense, np.arange(3000), memory=enough)
     assert found.stats["planned_memory"] > parse_bytes(enough) - 4096, "the cache would fill it"
     assert found.edges.to_arrow().equals(whole.edges.to_arrow())
@@ -252,7 +252,7 @@ def test_edges_that_do_not_fit(dense, monkeypatch):
         whole = getattr(ps, name)(dense, **parameters)
         found = getattr(ps, name)(dense, **parameters, memory="2.6MB")
         assert found.to_arrow().equals(whole.to_arrow())
-        with pytest.raises(BudgetError, match=r"edges needs .* would do"):
+        with pytest.raises(BudgetError, match=r"edges needs .* requires at least"):
             found.edges  # noqa: B018
 
 

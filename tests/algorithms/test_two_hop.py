@@ -305,7 +305,7 @@ def test_the_smallest_budget(v, dense, monkeypatch):
             found = two_hop(dense, v, memory=memory, threads=2)
             break
         except BudgetError as refusal:
-            enough = re.search(r"; (?:at least )?(.*) would do", str(refusal)).group(1)
+            enough = re.search(r"requires at least (.*)", str(refusal)).group(1)
             memory, refused = enough.replace(" ", ""), refused + 1
     assert 1 <= refused <= 3
     assert not found.stats["resident"]

@@ -16,11 +16,11 @@ from penstock.errors import BudgetError
 
 def least(case, streams=1, **options):
     """The figure that the refusal names."""
-    with pytest.raises(BudgetError, match="would do") as refused:
+    with pytest.raises(BudgetError, match="requires at least") as refused:
         case.device(streams, memory=1, **options)
     message = str(refused.value)
     assert f"{case.program.name}" not in message
-    return parse_bytes(re.search(r"at least (.*?B) would do", message)[1])
+    return parse_bytes(re.search(r"requires at least (.*?B)\b", message)[1])
 
 
 WAYS = [(PLAIN, "auto"), (PLAIN, "messages"), ("LABELS", "messages"), ("MIXED", "auto")]
@@ -58,7 +58,7 @@ def test_accumulators_that_do_not_fit_are_refused():
     device = case.device(1, memory=memory)
     with pytest.raises(BudgetError, match=r"accumulators need 925 B") as refused:
         device.begin_push(0, case.n, case.arrays(case.signature.of_dst))
-    enough = parse_bytes(re.search(r"at least (.*?B) would do", str(refused.value))[1])
+    enough = parse_bytes(re.search(r"requires at least (.*?B)\b", str(refused.value))[1])
     some = [case.piece(0, 3)]
     np.testing.assert_array_equal(case.pull(device, some)[0][0][:3], case.pulled()[0][0][:3])
     closed(device)

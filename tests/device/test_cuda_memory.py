@@ -19,7 +19,7 @@ def test_the_budget_says_no_and_names_what_would_do():
     memory = DeviceMemory("cuda:0", 1000)
     memory.array("values", 200, np.float32)
     said = (
-        r"pages needs 400 B, but only 200 B of 1.0 kB .*\(values 800 B\); at least 1.3 kB would do"
+        r"pages needs 400 B, but only 200 B of 1.0 kB .*\(values 800 B\); requires at least 1.3 kB"
     )
     with pytest.raises(BudgetError, match=said):
         memory.array("pages", 100, np.uint32)

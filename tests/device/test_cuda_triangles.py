@@ -154,7 +154,7 @@ def test_no_room(memory, streams, what, monkeypatch):
         monkeypatch.setattr(counter, "_kernel", NoKernel())
         call(counter, *windows)
 
-    message = r"devices: cuda:0@.*: .* no room for (.*); (.*) would do"
+    message = r"devices: cuda:0@.*: .* no room for (.*); requires at least (.*)"
     seen = []
     for _ in range(3):
         try:

@@ -41,7 +41,7 @@ class TestDivide:
         assert (shares.division, shares.ranges) == ("P", 2)
 
     def test_too_little_is_refused_with_what_would_do(self):
-        with pytest.raises(BudgetError, match="4 B each would do"):
+        with pytest.raises(BudgetError, match="at least 4 B each"):
             divide(1000, [1, 1])
         assert divide(1000, [4, 4]).ranges <= 256
 

@@ -139,7 +139,7 @@ def test_a_list_that_fits_no_window():
     with engine_of(star) as engine:
         lists = PageLists(engine, fit=True)
         lists.measure()
-        with pytest.raises(BudgetError, match=r"longest of which takes .* would do"):
+        with pytest.raises(BudgetError, match=r"longest of which takes .* requires at least"):
             list(lists.windows(2000, 4))
 
 

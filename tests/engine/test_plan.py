@@ -1,4 +1,4 @@
-"""Plans are pure: they keep to the memory, or say what would do."""
+"""Plans are pure: they keep to the memory, or say how much is required."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_within_memory_or_told_what_would_do(
     try:
         made = plan(memory)
     except BudgetError as error:
-        figure = re.search(r"; (\S+ \S+) would do", str(error))
+        figure = re.search(r"requires at least (\S+ \S+)", str(error))
         assert figure is not None
         enough = parse_bytes(figure[1])
         assert enough > memory
@@ -120,11 +120,11 @@ def test_a_cut_only_if_there_is_room() -> None:
 def test_streams_that_were_asked_for_are_what_is_made() -> None:
     assert planned(SMALL, 1 << 30, threads=2, streams=7).streams == 7
     assert planned(SMALL, 1 << 30, threads=2, streams=500).streams == 100  # pages
-    with pytest.raises(BudgetError, match="would do"):
+    with pytest.raises(BudgetError, match="requires at least"):
         planned(SMALL, SPARE_BYTES + 1_000_000, threads=2, streams=7)
 
 
 def test_state_that_may_not_travel_is_refused() -> None:
     sizes_here = Sizes(SMALL.lists, 8_000_000)
-    with pytest.raises(BudgetError, match=r"memory: 8\.0 MB is not enough.*10\.3 MB would do"):
+    with pytest.raises(BudgetError, match=r"memory: 8\.0 MB is not enough.*at least 10\.3 MB"):
         planned(sizes_here, 8_000_000, threads=2)

@@ -77,7 +77,7 @@ def enough(requirements: list[Needs], counts: Counts) -> int:
     """What a refusal says is enough."""
     with pytest.raises(BudgetError) as refused:
         planned(requirements, counts, 1)
-    figure = re.search(r"; (\S+ \S+) would do", str(refused.value))
+    figure = re.search(r"requires at least (\S+ \S+)", str(refused.value))
     assert figure is not None
     return parse_bytes(figure[1])
 

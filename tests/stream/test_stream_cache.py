@@ -154,7 +154,7 @@ def test_budget_says_no_and_who_has_it() -> None:
     budget.take(6_000_000, "state")
     budget.take(1_000_000, "state")
     assert (budget.used, budget.left) == (7_000_000, 3_000_000)
-    with pytest.raises(BudgetError, match=r"cache needs 4\.0 MB.*state 7\.0 MB.*11\.1 MB would do"):
+    with pytest.raises(BudgetError, match=r"cache needs 4\.0 MB.*state 7\.0 MB.*at least 11\.1 MB"):
         budget.take(4_000_000, "cache")
     assert budget.used == 7_000_000
     budget.give_back("state")

@@ -4,7 +4,7 @@ Returns a row for each vertex of either set, with the number of cross edges at i
 edges with their columns.
 
 Method: the lists of one set are read, and of each list the neighbours that a mark (a byte for each
-vertex) says are in the other set. Where both sets have lists that would do, those of the set with
+vertex) says are in the other set. Where the lists of either set can be used, those of the set with
 fewer edges are read. The edges are held in memory; if they do not fit the budget, they are only
 counted, and read again when they are asked for.
 

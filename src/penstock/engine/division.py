@@ -53,7 +53,7 @@ def divide(gathered_bytes: int, rooms: Sequence[int | None], asked: str = "auto"
         raise BudgetError(
             f"devices: {format_bytes(room)} on a device is not enough: the values that lists are "
             f"gathered from take {format_bytes(gathered_bytes)} and come in {MOST_RANGES} parts at "
-            f"most; {format_bytes(enough)} each would do"
+            f"most; requires at least {format_bytes(enough)} each"
         )
     return Shares(division, rounds * together)
 

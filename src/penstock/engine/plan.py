@@ -236,7 +236,7 @@ def refusal(sizes: Sizes, limits: Limits) -> Refusal:
         return Refusal(
             total,
             f"memory: {budget} is not enough to keep the first {edges:,} edges of each vertex in "
-            f"memory; {spell_enough(total)} would do",
+            f"memory; requires at least {spell_enough(total)}",
         )
     values = sizes.state_bytes
     if sizes.gathered_bytes is not None:
@@ -248,5 +248,5 @@ def refusal(sizes: Sizes, limits: Limits) -> Refusal:
         values + buffers,
         f"memory: {budget} is not enough: the values of the vertices that must be in memory take "
         f"{format_bytes(values)}, the buffers of the streams {format_bytes(buffers)}; "
-        f"{spell_enough(values + buffers)} would do",
+        f"requires at least {spell_enough(values + buffers)}",
     )

@@ -159,7 +159,7 @@ def _refusal(work: Workload, devices: Devices, strategy: Strategy, stream_bytes:
     do = " or strategy=S" if strategy == "P" and devices.strategy else ""
     return (
         f"device: {format_bytes(devices.memory_bytes)} is not enough: {values}{each}; "
-        f"a device of {format_bytes(need)}{do} would do"
+        f"requires a device of at least {format_bytes(need)}{do}"
     )
 
 

@@ -206,7 +206,7 @@ class EarlierLists:
         raise BudgetError(
             f"memory: {format_bytes(self.engine.options.memory)} is not enough for two lists of "
             f"neighbours, the longest of which takes {format_bytes(longest)}; "
-            f"{spell_enough(held + MARGIN * longest)} would do"
+            f"requires at least {spell_enough(held + MARGIN * longest)}"
         )
 
     def ranges(

@@ -42,7 +42,7 @@ class Budget:
                 f"memory: {holder} needs {format_bytes(size)}, but only "
                 f"{format_bytes(max(self.left, 0))} of {format_bytes(self.limit)} are left"
                 f"{f' ({held})' if held else ''}; "
-                f"at least {spell_enough(self.used + size)} would do"
+                f"requires at least {spell_enough(self.used + size)}"
             )
         self.holders[holder] = self.holders.get(holder, 0) + size
 

@@ -105,7 +105,7 @@ def _storage(array: Any) -> Any:
 def view(array: Any, begin: int, end: int, dtype: np.dtype[Any] | None = None) -> Any:
     """Part of an array on the device, perhaps as another dtype (of a byte array).
 
-    Slices would do in the simulator. With a driver they count references to the memory, and
+    Slices are enough in the simulator. With a driver they count references to the memory, and
     threads that make slices of the same array at once can miscount; so there a view is made of an
     address. What owns the memory must outlive it.
     """

@@ -252,7 +252,7 @@ class CudaSorter:
             raise BudgetError(
                 f"devices: {self.memory.name}: {format_bytes(self.memory.budget.left)} is not "
                 f"enough to sort with {streams} streams; "
-                f"{spell_enough(streams * size(self.threads))} would do"
+                f"requires at least {spell_enough(streams * size(self.threads))}"
             )
         return low
 

@@ -110,7 +110,7 @@ class Streams:
         return self.memory.budget.used + resident + self._least() <= self.memory.budget.limit
 
     def check(self, resident: int, holder: str) -> None:
-        """Raise a BudgetError that says what would do, unless they do."""
+        """Raise a BudgetError that says how many are required, unless they do."""
         if not self.fits(resident):
             self.give_way()
         if not self.fits(resident):
@@ -118,7 +118,7 @@ class Streams:
             raise BudgetError(
                 f"devices: {self.spec.name}: {holder} need {format_bytes(resident)} and "
                 f"{len(self.each)} streams {format_bytes(least)}, of {format_bytes(budget.limit)}; "
-                f"at least {spell_enough(budget.used + resident + least)} would do, or fewer "
+                f"requires at least {spell_enough(budget.used + resident + least)}, or fewer "
                 "streams, or more devices"
             )
 

@@ -307,5 +307,6 @@ class TriangleCounter:
     def _refuse(self, what: str, enough: int) -> None:
         raise BudgetError(
             f"devices: {self.memory.name}: {format_bytes(self.memory.budget.limit)} is not enough "
-            f"to count triangles: there is no room for {what}; {spell_enough(enough)} would do"
+            f"to count triangles: there is no room for {what}; requires at least "
+            f"{spell_enough(enough)}"
         )
