@@ -59,7 +59,7 @@ def take(part, c, sizes, words, heads, lists, which):  # type: ignore[no-untyped
 
 @no_refcount
 def move_list(part, u, room, lists):  # type: ignore[no-untyped-def]
-    """Move a list to a chunk with room for so many entries."""
+    """Move a list to a chunk with room for ``room`` entries."""
     neighbours, payload, width = lists.neighbours, lists.payload, lists.width
     c = 1
     while SIZES[c] < np.uint64(room):

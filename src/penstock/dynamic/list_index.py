@@ -20,7 +20,7 @@ _DISTANCE = np.uint8(0x7F)
 
 @always_inline
 def home(v, size):  # type: ignore[no-untyped-def]
-    """Where a neighbour belongs in an index of so many slots."""
+    """Where a neighbour belongs in an index of ``size`` slots."""
     mixed = np.uint64(np.uint32(np.uint64(v) * np.uint64(0x9E3779B1)))
     return (mixed * np.uint64(size)) >> np.uint64(32)
 

@@ -24,7 +24,7 @@ from penstock.types import NO_VERTEX
 
 #: Rows that the work is ahead of itself by, in fetching what it will look at.
 AHEAD = 12
-#: From so many rows on, those of a source are settled together.
+#: From this number of rows on, those of a source take effect together.
 RUN_ROWS = 16
 
 _TOMB = np.uint8(0x80)

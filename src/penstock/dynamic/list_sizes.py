@@ -18,7 +18,7 @@ SIZES = np.array([0, *(s for k in range(2, 32) for s in (1 << k, 3 << (k - 1)))]
 #: Slots of an index for a list that fills its chunk: loaded to 0.9 then.
 INDEX_SIZES = ((SIZES * np.uint64(10) + np.uint64(8)) // np.uint64(9)).astype(np.uint64)
 CLASSES = len(SIZES)
-#: A chunk may be cut from one that is up to so many classes larger.
+#: A chunk may be cut from one that is up to this number of classes larger.
 SPLIT_CLASSES = 16
 #: What a part takes from the top of a pool at a time.
 EXTENT = np.uint64(1 << 14)

@@ -39,7 +39,7 @@ from penstock.types import I64, U8, U32, U64, Array
 THRESHOLD = 512
 #: Place 0 is that of lists that are empty.
 FIRST_PLACE = 4
-#: A pool is laid out anew when it takes so many times what its chunks take, and ROOM besides.
+#: A pool is laid out anew when it takes this many times what its chunks take, and ROOM besides.
 MOST_WASTE = 1.35
 ROOM = 1 << 18
 #: What there is by vertex, in the order of :class:`ListMemory`.
@@ -154,7 +154,7 @@ class DegreeAwareLists:
         return neighbours * (4 + self._width) + slots * 5
 
     def grow(self, num_vertices: int) -> None:
-        """Have room for so many vertices."""
+        """Have room for this number of vertices."""
         if num_vertices > self.num_vertices:
             for region in self._by_vertex.values():
                 region.reserve(num_vertices, self.num_vertices)
@@ -201,7 +201,7 @@ class DegreeAwareLists:
         return places
 
     def missing_bytes(self, rows: int) -> int:
-        """Address space that so many rows, of vertices that may be new, could need besides."""
+        """Address space that a number of rows, of vertices that may be new, could need besides."""
         vertices = self.num_vertices + 2 * rows
         by_vertex = sum(region.missing_bytes(vertices) for region in self._by_vertex.values())
         most = self._most_places(rows)
@@ -210,7 +210,7 @@ class DegreeAwareLists:
         )
 
     def _most_places(self, rows: int) -> tuple[int, int]:
-        """Where both pools could end after so many rows. A list may move with its first row, to a
+        """Where both pools could end after some rows. A list may move with its first row, to a
         chunk of 1.5 times the size, and then again after a quarter of that in rows; chunks fill at
         least half of their extents. An index may be made for each list, or made larger.
         """
@@ -222,7 +222,7 @@ class DegreeAwareLists:
         )
 
     def _reserve(self, rows: int, *, only_slots: bool = False) -> None:
-        """Have address space for whatever so many rows may do."""
+        """Have address space for whatever a number of rows may do."""
         for k, places in enumerate(self._most_places(rows)):
             if k == 1 or not only_slots:
                 self._pools[k].reserve(places, int(self._tops[k]))
@@ -254,7 +254,7 @@ class DegreeAwareLists:
 
     def _tidy(self) -> None:
         """Lay a pool out anew, in the order of the vertices, if too much of it is free chunks that
-        nobody asks for: degrees grow past the sizes that others left.
+        no list asks for: degrees grow past the sizes that others left.
         """
         if not np.any(self._tops > self._tidy_at):
             return
@@ -268,7 +268,7 @@ class DegreeAwareLists:
             self._tidy_at[pool] = int(MOST_WASTE * max(int(live[pool]), 1)) + ROOM
 
     def _relay(self, pool: int, live: int) -> None:
-        """Move the chunks in use, so many places, to a new pool."""
+        """Move the chunks in use, which take ``live`` places, to a new pool."""
         n, old, new = self.num_vertices, self._pools[pool].arrays, self._new_pool(pool)
         new.reserve(live + FIRST_PLACE, 0)
         self._tops[pool] = FIRST_PLACE
@@ -359,6 +359,6 @@ class DegreeAwareLists:
 
 
 def _row_room(rows: int) -> tuple[SortedRows, SortedRows]:
-    """Room to put so many rows in order, by moving them from one half to the other."""
+    """Room to put rows in order, by moving them from one half to the other."""
     one, other = (SortedRows(np.empty(rows, np.uint64), np.empty(rows, np.uint32)) for _ in "ab")
     return one, other
