@@ -91,8 +91,9 @@ def _kind_of_graph(source: Path, kind: str | None) -> str:
 def plot_graph(graph: Graph, kind: str, options: dict[str, Any]) -> Axes:
     """Run what it takes, and draw it."""
     from penstock.algorithms import find
+    from penstock.drawing.colors import BLUE, ORANGE
     from penstock.drawing.results import number_of, set_titles
-    from penstock.drawing.style import BLUE, ORANGE, add_legend
+    from penstock.drawing.style import add_legend
 
     if kind == "components":
         return find("connected_components")(graph, **options).plot(kind)
