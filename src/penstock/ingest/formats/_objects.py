@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.ingest.formats._labels import Labels
 from penstock.ingest.formats._values import check_weight
-from penstock.protocols import Source
+from penstock.protocols import Advance, Source
 from penstock.types import U64, Array, EdgeChunk
 
 #: Both ends of some edges, as places among the vertices or as ids, and the edge columns.
@@ -30,7 +30,7 @@ def object_source(
 ) -> Source:
     """A source of all vertices and edges, in chunks of so many rows."""
 
-    def chunks(advance: Callable[[float], None]) -> Iterator[EdgeChunk]:
+    def chunks(advance: Advance) -> Iterator[EdgeChunk]:
         done = 0
         for source, target, columns in rows():
             if weight is not None:
