@@ -49,64 +49,37 @@ def always_inline(function: Function) -> Function:
     return _compiled(function, _nrt=False, forceinline=True)
 
 
-@intrinsic
-def _atomic_add(typingctx, array, index, value):  # type: ignore[no-untyped-def]
-    """``array[index] += value`` for a one-dimensional integer array, atomically; gives the old."""
-    if not (isinstance(array, nbtypes.Array) and array.ndim == 1):
-        return None
-    signature = array.dtype(array, nbtypes.intp, array.dtype)
-
-    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
-        view = context.make_array(sig.args[0])(context, builder, args[0])
-        pointer = builder.gep(view.data, [args[1]])
-        assert isinstance(pointer.type, ir.PointerType)
-        return builder.atomic_rmw("add", pointer, args[2], "monotonic")
-
-    return signature, codegen
-
-
-atomic_add: Any = _atomic_add
-
-
-@intrinsic
-def _atomic_min(typingctx, array, index, value):  # type: ignore[no-untyped-def]
-    """``array[index] = min(array[index], value)`` for a one-dimensional integer array, atomically;
-    gives the old.
+def _atomic(signed: str, unsigned: str) -> Any:
+    """An intrinsic ``update(array, index, value)`` for a one-dimensional integer array: the
+    operation of LLVM's ``atomicrmw``, by whether the integers are signed. It gives the old value.
     """
-    if not (isinstance(array, nbtypes.Array) and array.ndim == 1):
-        return None
-    if not isinstance(array.dtype, nbtypes.Integer):
-        return None
-    signature = array.dtype(array, nbtypes.intp, array.dtype)
-    operation = "min" if array.dtype.signed else "umin"
 
-    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
-        view = context.make_array(sig.args[0])(context, builder, args[0])
-        pointer = builder.gep(view.data, [args[1]])
-        return builder.atomic_rmw(operation, pointer, args[2], "monotonic")
+    @intrinsic
+    def update(typingctx, array, index, value):  # type: ignore[no-untyped-def]
+        if not (isinstance(array, nbtypes.Array) and array.ndim == 1):
+            return None
+        if not isinstance(array.dtype, nbtypes.Integer):
+            return None
+        signature = array.dtype(array, nbtypes.intp, array.dtype)
+        operation = signed if array.dtype.signed else unsigned
 
-    return signature, codegen
+        def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+            view = context.make_array(sig.args[0])(context, builder, args[0])
+            pointer = builder.gep(view.data, [args[1]])
+            assert isinstance(pointer.type, ir.PointerType)
+            return builder.atomic_rmw(operation, pointer, args[2], "monotonic")
 
+        return signature, codegen
 
-atomic_min: Any = _atomic_min
-
-
-@intrinsic
-def _atomic_or(typingctx, array, index, value):  # type: ignore[no-untyped-def]
-    """``array[index] |= value`` for a one-dimensional integer array, atomically; gives the old."""
-    if not (isinstance(array, nbtypes.Array) and array.ndim == 1):
-        return None
-    signature = array.dtype(array, nbtypes.intp, array.dtype)
-
-    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
-        view = context.make_array(sig.args[0])(context, builder, args[0])
-        pointer = builder.gep(view.data, [args[1]])
-        return builder.atomic_rmw("or", pointer, args[2], "monotonic")
-
-    return signature, codegen
+    return update
 
 
-atomic_or: Any = _atomic_or
+#: ``array[index] += value``, atomically.
+atomic_add = _atomic("add", "add")
+#: ``array[index] = min(array[index], value)``, atomically.
+atomic_min = _atomic("min", "umin")
+#: ``array[index] |= value``, atomically.
+atomic_or = _atomic("or", "or")
 
 
 @intrinsic

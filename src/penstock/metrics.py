@@ -13,12 +13,13 @@ clock = time.perf_counter
 
 @dataclass(slots=True)
 class Counters:
-    """Sums over a run or a part of one. Each stream has its own, so that none waits for another."""
+    """Sums over a run or a part of one. Each stream has its own, so that none waits for another.
 
-    #: Bytes and pages that came from storage.
+    Bytes and pages are those that came from storage; a read is of a list, or of several together.
+    """
+
     bytes_read: int = 0
     pages_read: int = 0
-    #: Reads of single lists, or several together.
     reads: int = 0
     #: Pages that were in memory when they were needed.
     cache_hits: int = 0

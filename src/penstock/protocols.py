@@ -11,6 +11,8 @@ import numpy as np
 from penstock.types import U64, EdgeChunk, IdKind, Names
 
 OnBadLine = Literal["error", "skip"]
+#: Takes how far the work has come since the last call.
+Advance = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class Source:
     ``advance(amount)`` as it goes, in units of ``size``.
     """
 
-    chunks: Callable[[Callable[[float], None]], Iterator[EdgeChunk]]
+    chunks: Callable[[Advance], Iterator[EdgeChunk]]
     #: How much there is to read, and in what ("bytes" or "edges"); for progress bars.
     size: float | None
     unit: str

@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from traversal_making import COMMON_KINDS, SMALL, WAY_NAMES, WAYS, build, edges, stopping_after
+from traversal_making import (
+    COMMON_KINDS,
+    SMALL,
+    WAY_NAMES,
+    WAYS,
+    build,
+    edges,
+    small_graph,
+    stopping_after,
+)
 
 import penstock as ps
 from penstock.algorithms.connected_components import verify
@@ -18,8 +27,7 @@ from penstock.errors import VerificationError
 @given(SMALL, st.booleans(), st.booleans())
 def test_equals_networkx(shape, directed, load):
     n, pairs = shape
-    src, dst = np.array(pairs, int).reshape(-1, 2).T
-    graph = ps.from_edges(src, dst, directed=directed, num_vertices=n)
+    graph = small_graph(shape, directed=directed)
     other = nx.Graph()
     other.add_nodes_from(range(n))
     other.add_edges_from(pairs)
@@ -75,15 +83,6 @@ def test_labels_are_ids_of_the_user():
     named = ps.from_edges(["b", "d"], ["c", "a"])
     assert ps.connected_components(named).values.tolist() == ["a", "b", "b", "a"]
     verify(named, ps.connected_components(named))
-
-
-@pytest.mark.parametrize("directed", [True, False])
-def test_next_to_nothing(directed):
-    for n in (0, 1, 2):
-        graph = ps.from_edges([], [], directed=directed, num_vertices=n)
-        assert ps.connected_components(graph).values.tolist() == list(range(n))
-    loop = ps.from_edges([0], [0], directed=directed, num_vertices=1)
-    assert ps.connected_components(loop).values.tolist() == [0]
 
 
 @pytest.mark.parametrize("step", [1, 2])

@@ -72,15 +72,8 @@ def test_the_largest_and_too_large():
     verify(triangle, none)
 
 
-@pytest.mark.parametrize("directed", [True, False])
-def test_next_to_nothing(directed):
-    for n in (0, 1, 2):
-        graph = ps.from_edges([], [], directed=directed, num_vertices=n)
-        found = ps.k_core(graph)
-        assert found.ids.tolist() == list(range(n))
-        assert found.values.tolist() == [0] * n
-        assert len(found.edges) == len(ps.k_core(graph, 1)) == 0
-        verify(graph, found)
+def test_without_edges_there_is_no_core_of_one():
+    assert len(ps.k_core(ps.from_edges([], [], num_vertices=2), 1)) == 0
 
 
 def test_loops_count_for_nothing_but_are_edges():

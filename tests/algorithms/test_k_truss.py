@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from traversal_making import COMMON_KINDS, SMALL, WAY_NAMES, WAYS, build, edges
+from traversal_making import COMMON_KINDS, SMALL, WAY_NAMES, WAYS, build, edges, kept, small_graph
 
 import penstock as ps
 from penstock.algorithms import _triangles, _truss, _truss_edges, find
@@ -18,7 +18,7 @@ from penstock.engine.needs import Needs
 from penstock.engine.options import RunOptions
 from penstock.engine.planning import open_engine
 from penstock.engine.windows import Window
-from penstock.errors import FormatError, OptionError
+from penstock.errors import OptionError
 
 k_truss, truss_number = find("k_truss"), find("truss_number")
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "graphs"
@@ -81,11 +81,7 @@ def small_rooms(monkeypatch, room: int) -> None:
 @given(SMALL, st.booleans(), st.booleans(), st.sampled_from(["degree", "none"]), st.booleans())
 def test_equals_networkx(shape, directed, load, order, keep):
     n, pairs = shape
-    src, dst = np.array(pairs, int).reshape(-1, 2).T
-    graph = ps.from_edges(
-        src, dst, directed=directed, num_vertices=n, vertex_order=order,
-        duplicates="keep" if keep else "last", neighbour_order="input" if keep else "id",
-    )  # fmt: skip
+    graph = small_graph(shape, directed=directed, vertex_order=order, **kept(keep=keep))
     other = plain(pairs)
     found, expected = truss_number(graph, load=load), expected_trussness(other)
     assert trussness(found) == expected
@@ -314,12 +310,6 @@ def test_a_list_that_takes_most_of_the_room(tmp_path, monkeypatch):
     found = ps.k_truss(graph, 3, load=False)
     assert found.stats["rounds"] > 0
     assert found.ids.tolist() == [0, 1, 2, 3000]
-
-
-def test_one_direction_is_not_enough(tmp_path):
-    graph = build(tmp_path / "g", (np.array([0, 1, 2]), np.array([1, 2, 0])), directions="out")
-    with pytest.raises(FormatError, match=r"without its in-lists.*both"):
-        truss_number(graph)
 
 
 # Graphs of others

@@ -178,18 +178,6 @@ def test_both_ways_are_one_edge_and_the_lighter_is_taken(tmp_path):
         verify(graph, found)
 
 
-@pytest.mark.parametrize("directed", [True, False])
-def test_next_to_nothing(directed):
-    for n in (0, 1, 2):
-        graph = ps.from_edges([], [], directed=directed, num_vertices=n)
-        found = ps.minimum_spanning_forest(graph)
-        assert found.values.tolist() == list(range(n))
-        assert (found.stats["weight"], found.stats["edges"], len(found.edges)) == (0.0, 0, 0)
-        verify(graph, found)
-    loop = ps.from_edges([0], [0], [1.0], directed=directed, num_vertices=1)
-    assert ps.minimum_spanning_forest(loop).stats["edges"] == 0
-
-
 def test_infinite_weights_are_weights():
     graph = ps.from_edges([0, 1, 2, 3], [1, 2, 0, 4], [np.inf, 1.0, -np.inf, np.inf])
     found = ps.minimum_spanning_forest(graph)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from traversal_making import COMMON_KINDS, SMALL, WAYS, build, edges, stopping_after
+from traversal_making import COMMON_KINDS, SMALL, WAYS, build, edges, small_graph, stopping_after
 
 import penstock as ps
 from penstock import config
@@ -33,8 +33,7 @@ def test_equals_networkx(shape, directed, load, share):
     n, pairs = shape
     places, _ = counters.places_of(np.arange(n, dtype=np.uint64), EXACT["b"], 0)
     assert len(np.unique(places)) == n
-    src, dst = np.array(pairs, int).reshape(-1, 2).T
-    graph = ps.from_edges(src, dst, directed=directed, num_vertices=n)
+    graph = small_graph(shape, directed=directed)
     other = nx.DiGraph() if directed else nx.Graph()
     other.add_nodes_from(range(n))
     other.add_edges_from(pairs)
@@ -205,18 +204,6 @@ def test_no_farther_than_asked():
     assert none.eccentricity.tolist() == [0] * 9
     assert none.stats["iterations"] == 0
     verify(path, none)
-
-
-@pytest.mark.parametrize("directed", [True, False])
-def test_next_to_nothing(directed):
-    for n in (0, 1, 2):
-        graph = ps.from_edges([], [], directed=directed, num_vertices=n)
-        found = ps.radius(graph)
-        assert found.values.tolist() == [0] * n
-        assert (found.stats["diameter"], found.stats["radius"]) == (0, 0)
-        verify(graph, found)
-    loop = ps.from_edges([0], [0], directed=directed)
-    assert ps.radius(loop).eccentricity.tolist() == [0]
 
 
 def test_duplicates_loops_and_string_ids():

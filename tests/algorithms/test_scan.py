@@ -37,7 +37,7 @@ from penstock.engine.needs import Needs
 from penstock.engine.options import RunOptions
 from penstock.engine.planning import open_engine
 from penstock.engine.windows import Window
-from penstock.errors import FormatError, OptionError, VerificationError
+from penstock.errors import OptionError, VerificationError
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "graphs"
 
@@ -336,14 +336,6 @@ def test_a_mu_that_cannot_be(mu):
 def test_an_index_that_cannot_be(index):
     with pytest.raises(OptionError, match="index: expected a path"):
         scan(ps.from_edges([0], [1]), index=index)
-
-
-def test_one_direction_is_not_enough(tmp_path):
-    arrays = (np.array([0, 1, 2]), np.array([1, 2, 0]))
-    for there, missing in (("out", "in"), ("in", "out")):
-        graph = build(tmp_path / there, arrays, directions=there)
-        with pytest.raises(FormatError, match=f"without its {missing}-lists.*both"):
-            scan(graph)
 
 
 # Graphs of others

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from traversal_making import SMALL, WAY_NAMES, WAYS, build, edges, stopping_after
+from traversal_making import SMALL, WAY_NAMES, WAYS, build, edges, small_graph, stopping_after
 
 import penstock as ps
 from penstock.algorithms import strongly_connected_components as module
@@ -60,8 +60,7 @@ def expected(graph: ps.Graph) -> np.ndarray:
 @given(SMALL, st.booleans(), st.booleans())
 def test_equals_networkx(shape, directed, load):
     n, pairs = shape
-    src, dst = np.array(pairs, int).reshape(-1, 2).T
-    graph = ps.from_edges(src, dst, directed=directed, num_vertices=n)
+    graph = small_graph(shape, directed=directed)
     other = nx.DiGraph()
     other.add_nodes_from(range(n))
     other.add_edges_from(pairs)
@@ -185,17 +184,6 @@ def test_labels_are_ids_of_the_user():
     found = ps.strongly_connected_components(named)
     assert found.values.tolist() == ["a", "b", "b", "d"]
     verify(named, found)
-
-
-@pytest.mark.parametrize("directed", [True, False])
-def test_next_to_nothing(directed):
-    for n in (0, 1, 2):
-        graph = ps.from_edges([], [], directed=directed, num_vertices=n)
-        found = ps.strongly_connected_components(graph)
-        assert found.values.tolist() == list(range(n))
-        verify(graph, found)
-    loop = ps.from_edges([0], [0], directed=directed, num_vertices=1)
-    assert ps.strongly_connected_components(loop).values.tolist() == [0]
 
 
 @pytest.mark.parametrize("way", WAYS, ids=WAY_NAMES)

@@ -9,12 +9,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from traversal_making import COMMON_KINDS, SMALL, WAY_NAMES, WAYS, build, edges, stopping_after
+from traversal_making import (
+    COMMON_KINDS,
+    SMALL,
+    WAY_NAMES,
+    WAYS,
+    build,
+    edges,
+    kept,
+    small_graph,
+    stopping_after,
+)
 
 import penstock as ps
 from penstock.algorithms import _triangle_kernels, _triangles, find
 from penstock.algorithms.triangles import verify
-from penstock.errors import BudgetError, FormatError, VerificationError
+from penstock.errors import BudgetError, VerificationError
 
 triangles = find("triangles")
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "graphs"
@@ -33,11 +43,7 @@ def modes(found):
 @given(SMALL, st.booleans(), st.booleans(), st.sampled_from(["degree", "none"]), st.booleans())
 def test_equals_networkx(shape, directed, load, order, keep):
     n, pairs = shape
-    src, dst = np.array(pairs, int).reshape(-1, 2).T
-    graph = ps.from_edges(
-        src, dst, directed=directed, num_vertices=n, vertex_order=order,
-        duplicates="keep" if keep else "last", neighbour_order="input" if keep else "id",
-    )  # fmt: skip
+    graph = small_graph(shape, directed=directed, vertex_order=order, **kept(keep=keep))
     other = nx.Graph(pairs)
     other.add_nodes_from(range(n))
     expected = nx.triangles(other)
@@ -142,18 +148,6 @@ def test_ids_of_the_user():
     verify(graph, found)
 
 
-@pytest.mark.parametrize("directed", [True, False])
-def test_next_to_nothing(directed):
-    for n in (0, 1, 2):
-        graph = ps.from_edges([], [], directed=directed, num_vertices=n)
-        found = triangles(graph)
-        assert found.values.tolist() == [0] * n
-        assert found.stats["total"] == 0
-        verify(graph, found)
-    loop = ps.from_edges([0], [0], directed=directed, num_vertices=1)
-    assert triangles(loop).values.tolist() == [0]
-
-
 @pytest.mark.parametrize("way", WAYS, ids=WAY_NAMES)
 @pytest.mark.parametrize("directed", [True, False])
 def test_duplicates_reverses_and_loops_do_no_harm(way, directed):
@@ -201,14 +195,6 @@ def test_the_plan_has_room_for_the_longest_list(tmp_path, monkeypatch):
         triangles(graph, memory="3MB", load=False)
     enough = str(refusal.value).rsplit("requires at least ", 1)[1].replace(" ", "")
     assert not triangles(graph, memory=enough, load=False).values.any()
-
-
-def test_one_direction_is_not_enough(tmp_path):
-    arrays = (np.array([0, 1, 2]), np.array([1, 2, 0]))
-    for there, missing in (("out", "in"), ("in", "out")):
-        graph = build(tmp_path / there, arrays, directions=there)
-        with pytest.raises(FormatError, match=f"without its {missing}-lists.*both"):
-            triangles(graph)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,17 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from traversal_making import COMMON_KINDS, SMALL, WAY_NAMES, WAYS, build, edges, stopping_after
+from traversal_making import (
+    COMMON_KINDS,
+    SMALL,
+    WAY_NAMES,
+    WAYS,
+    build,
+    edges,
+    kept,
+    small_graph,
+    stopping_after,
+)
 
 import penstock as ps
 from penstock.algorithms import _two_hop, find
@@ -90,10 +100,7 @@ def watch(monkeypatch, look=lambda sizes, middles: None):
 def test_equals_plain_python(shape, directed, load, order, keep):
     n, pairs = shape
     src, dst = np.array(pairs, int).reshape(-1, 2).T
-    graph = ps.from_edges(
-        src, dst, directed=directed, num_vertices=n, vertex_order=order,
-        duplicates="keep" if keep else "last", neighbour_order="input" if keep else "id",
-    )  # fmt: skip
+    graph = small_graph(shape, directed=directed, vertex_order=order, **kept(keep=keep))
     found = two_hop(graph, load=load)
     expected = sizes_of(n, src, dst, directed)
     assert found.values.tolist() == expected

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import penstock as ps
 from penstock.engine import direction
 from penstock.engine.recovery import Recovery
+from penstock.errors import VerificationError
 from penstock.ingest import options as build_options
 from penstock.types import Array
 
@@ -39,6 +40,38 @@ SMALL = st.integers(1, 12).flatmap(
         st.just(n), st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=40)
     )
 )
+
+
+def small_graph(shape: tuple[int, list[tuple[int, int]]], **options: Any) -> ps.Graph:
+    """The graph of a :data:`SMALL`."""
+    n, pairs = shape
+    src, dst = np.array(pairs, int).reshape(-1, 2).T
+    return ps.from_edges(src, dst, num_vertices=n, **options)
+
+
+def kept(*, keep: bool) -> dict[str, Any]:
+    """Options for edges that are there as often as they are given, in the order given; or once."""
+    if keep:
+        return {"duplicates": "keep", "neighbour_order": "input"}
+    return {"duplicates": "last", "neighbour_order": "id"}
+
+
+def assert_noticed(
+    verify: Callable[[ps.Graph, Any], None],
+    graph: ps.Graph,
+    found: Any,
+    change: dict[int, Any],
+    message: str,
+    column: str = "values",
+) -> None:
+    """A verifier accepts a result, and not what becomes of it when some values change."""
+    verify(graph, found)
+    values = getattr(found, column)
+    for place, value in change.items():
+        assert values[place] != value
+        values[place] = value
+    with pytest.raises(VerificationError, match=message):
+        verify(graph, found)
 
 
 def edges(n: int = 6000, m: int = 12000, seed: int = 5) -> tuple[Array, Array]:

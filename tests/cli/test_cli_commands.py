@@ -12,7 +12,7 @@ from penstock.ingest import options as build_options
 from penstock.ingest.sorting import DuplicateRule
 from penstock.ingest.spill import Spill
 from penstock.interfaces import api
-from penstock.interfaces.cli import _options, build, generate
+from penstock.interfaces.cli import _options, build
 from penstock.interfaces.cli.bench import SUITES
 from penstock.interfaces.cli.main import COMMANDS
 from penstock.protocols import OnBadLine
@@ -62,23 +62,11 @@ def test_choices_are_those_of_the_layers_below():
 
 
 def test_every_option_of_build_is_on_the_command_line():
-    given = {name: p.default for name, p in inspect.signature(build.command).parameters.items()}
-    found = build.build_options(given)
+    found = {**build.InputOptions().in_python(), **_options.GraphOptions().in_python()}
     signature = inspect.signature(api.build)
     assert set(found) == set(signature.parameters) - {"source", "path", "progress"}
     same = {k: v for k, v in found.items() if k not in ("stripes", "attributes")}
     assert same == {name: signature.parameters[name].default for name in same}
-
-
-def test_generate_takes_every_graph_option():
-    both = set(inspect.signature(build.command).parameters)
-    missing = both - set(inspect.signature(generate.command).parameters)
-    about_input = {
-        *("sources", "weights", "no_weights", "attribute", "columns", "ids", "format"),
-        *("separator", "comment", "header", "skip_lines", "on_bad_line", "max_bad_lines"),
-        "num_vertices",
-    }
-    assert missing == about_input
 
 
 @pytest.mark.parametrize("kind", ["rmat", "uniform"])

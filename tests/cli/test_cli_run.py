@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
 import os
@@ -222,8 +221,8 @@ def test_options_may_come_first(cli, web):
 
 
 def test_options_are_those_of_every_algorithm():
-    given = {name: p.default for name, p in inspect.signature(run.command).parameters.items()}
-    assert set(run.run_options(given)) | {"progress"} == set(OPTION_NAMES)
+    options = _options.WorkOptions().in_python() | run.FileOptions().in_python(Path("g"), "bfs")
+    assert set(options) | {"trace", "progress"} == set(OPTION_NAMES)
     assert get_args(_options.CachePolicy) == tuple(POLICIES)
     assert get_args(_options.DivisionName) == get_args(Division)
     assert get_args(_options.DispatchName) == get_args(DispatchRule)

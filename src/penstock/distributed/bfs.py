@@ -16,6 +16,7 @@ import numpy as np
 from penstock.distributed.outbox import Outbox
 from penstock.distributed.propagation import Propagation
 from penstock.distributed.shard import Shard
+from penstock.distributed.visiting import enlist, send, take_first
 from penstock.distributed.visitors import Operation, owners
 from penstock.jit import kernel
 from penstock.types import Array
@@ -31,24 +32,18 @@ _REACH = int(Operation.REACH)
 def _visit(  # type: ignore[no-untyped-def]
     rank, levels, ids, owned_by, starts, stops, neighbours, ring, waiting, ends, rows, filled
 ):
-    """Visit waiting vertices. It stops at the next level if there is something to send: whoever
-    runs ahead of the others gets levels that are too high, and has to repair them.
+    """Visit waiting vertices. It stops at the next level if there is something to send: a rank
+    that runs ahead of the others gets levels that are too high, and has to repair them.
     """
-    mask = np.int64(len(ring) - 1)
-    room = rows.shape[1]
-    fullest = filled.max()
-    step_level = levels[ring[ends[0] & mask]]
-    edges = 0
-    visits = 0
-    sent = False
-    while ends[1] > 0 and edges < STEP_EDGES:
-        v = ring[ends[0] & mask]
-        degree = np.int64(stops[v] - starts[v])
-        if fullest + degree > room or (sent and levels[v] != step_level):
+    room, fullest = rows.shape[1], filled.max()
+    step_level = levels[ring[ends[0]]]
+    edges, visits, sent = 0, 0, False
+    while edges < STEP_EDGES:
+        if sent and ends[1] > 0 and levels[ring[ends[0]]] != step_level:
             break
-        ends[0] = (ends[0] + 1) & mask
-        ends[1] -= 1
-        waiting[v] = 0
+        v, degree = take_first(ring, waiting, ends, starts, stops, room - fullest)
+        if degree < 0:
+            break
         visits += 1
         edges += degree
         level = np.uint32(levels[v] + np.uint32(1))
@@ -59,17 +54,10 @@ def _visit(  # type: ignore[no-untyped-def]
             levels[w] = level
             owner = owned_by[w]
             if owner != rank:
-                k = filled[owner]
-                rows[owner, k].target = ids[w]
-                rows[owner, k].value = level
-                rows[owner, k].operation = _REACH
-                filled[owner] = k + 1
-                fullest = max(fullest, k + 1)
+                fullest = max(fullest, send(rows, filled, owner, ids[w], 0, level, _REACH))
                 sent = True
-            elif waiting[w] == 0:
-                waiting[w] = 1
-                ring[(ends[0] + ends[1]) & mask] = w
-                ends[1] += 1
+            else:
+                enlist(ring, waiting, ends, w)
     return visits
 
 

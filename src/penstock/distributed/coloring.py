@@ -30,8 +30,8 @@ import numpy as np
 
 from penstock.distributed.outbox import Outbox
 from penstock.distributed.shard import Shard, grown
+from penstock.distributed.visiting import Visiting, enlist, send, take_first
 from penstock.distributed.visitors import Operation
-from penstock.distributed.worklist import Worklist
 from penstock.jit import kernel
 from penstock.types import U32, Array
 
@@ -51,7 +51,6 @@ def _hear(  # type: ignore[no-untyped-def]
     visitors, numbers, others, rank, greedy, colors, owned_by, ring, waiting, ends
 ):
     """Note the colours that visitors bring; those they may concern wait."""
-    mask = np.int64(len(ring) - 1)
     for i in range(len(numbers)):
         operation = visitors[i].operation
         v = numbers[i]
@@ -64,10 +63,8 @@ def _hear(  # type: ignore[no-untyped-def]
         else:
             # An edge that was deleted twice may name a vertex that was never here.
             concerned = operation == _UNLINK and greedy and v < len(colors)
-        if concerned and waiting[v] == 0:
-            waiting[v] = 1
-            ring[(ends[0] + ends[1]) & mask] = v
-            ends[1] += 1
+        if concerned:
+            enlist(ring, waiting, ends, v)
 
 
 @kernel
@@ -78,19 +75,13 @@ def _visit(  # type: ignore[no-untyped-def]
     """Let waiting vertices choose, if they have to. ``taken[c] == turn`` marks colour c as taken;
     returns the turn after the last.
     """
-    mask = np.int64(len(ring) - 1)
-    room = rows.shape[1]
-    fullest = filled.max()
+    room, fullest = rows.shape[1], filled.max()
     none = np.uint32(NO_COLOR)
     edges = 0
-    while ends[1] > 0 and edges < STEP_EDGES:
-        v = ring[ends[0] & mask]
-        degree = np.int64(stops[v] - starts[v])
-        if fullest + degree > room:
+    while edges < STEP_EDGES:
+        v, degree = take_first(ring, waiting, ends, starts, stops, room - fullest)
+        if degree < 0:
             break
-        ends[0] = (ends[0] + 1) & mask
-        ends[1] -= 1
-        waiting[v] = 0
         edges += degree
         turn += 1
         mine = colors[v]
@@ -115,46 +106,28 @@ def _visit(  # type: ignore[no-untyped-def]
                 continue
             owner = owned_by[w]
             if owner != rank:
-                k = filled[owner]
-                rows[owner, k].target = ids[w]
-                rows[owner, k].other = ids[v]
-                rows[owner, k].value = color
-                rows[owner, k].operation = _ANNOUNCE
-                filled[owner] = k + 1
-                fullest = max(fullest, k + 1)
-            elif (greedy or colors[w] == color) and waiting[w] == 0:
-                waiting[w] = 1
-                ring[(ends[0] + ends[1]) & mask] = w
-                ends[1] += 1
+                sent = send(rows, filled, owner, ids[w], ids[v], color, _ANNOUNCE)
+                fullest = max(fullest, sent)
+            elif greedy or colors[w] == color:
+                enlist(ring, waiting, ends, w)
     return turn
 
 
-class Colors:
+class Colors(Visiting):
     """The colours that a rank knows, of its own vertices and of ghosts, and who has to look at its
     own again.
     """
 
     def __init__(self, shard: Shard, outbox: Outbox, rule: Rule) -> None:
+        super().__init__(shard, outbox)
         self.rule = rule
-        self._shard = shard
-        self._outbox = outbox
         self._greedy = rule == "greedy"
         self._known: U32 = np.empty(0, np.uint32)
         self._size = 0
-        self._worklist = Worklist()
         self._taken = np.zeros(0, np.int64)
         self._turn = 0
         #: Vertices left in this round.
         self._round = 0
-
-    @property
-    def busy(self) -> bool:
-        """Whether vertices wait."""
-        return len(self._worklist) > 0
-
-    def room_needed(self) -> int:
-        """The degree of the first one that waits."""
-        return self._shard.degree(self._worklist.first())
 
     def grow(self) -> None:
         """Vertices that are new in the shard have the first colour; ghosts have none yet."""

@@ -11,11 +11,10 @@ beginning their own id. What would not lower that is not sent.
 
 from __future__ import annotations
 
-import numpy as np
-
 from penstock.distributed.outbox import Outbox
 from penstock.distributed.propagation import Propagation
 from penstock.distributed.shard import Shard
+from penstock.distributed.visiting import enlist, send, take_first
 from penstock.distributed.visitors import Operation
 from penstock.jit import kernel
 from penstock.types import Array
@@ -29,19 +28,12 @@ _LABEL = int(Operation.LABEL)
 def _visit(  # type: ignore[no-untyped-def]
     rank, labels, ids, owned_by, starts, stops, neighbours, ring, waiting, ends, rows, filled
 ):
-    mask = np.int64(len(ring) - 1)
-    room = rows.shape[1]
-    fullest = filled.max()
-    edges = 0
-    visits = 0
-    while ends[1] > 0 and edges < STEP_EDGES:
-        v = ring[ends[0] & mask]
-        degree = np.int64(stops[v] - starts[v])
-        if fullest + degree > room:
+    room, fullest = rows.shape[1], filled.max()
+    edges, visits = 0, 0
+    while edges < STEP_EDGES:
+        v, degree = take_first(ring, waiting, ends, starts, stops, room - fullest)
+        if degree < 0:
             break
-        ends[0] = (ends[0] + 1) & mask
-        ends[1] -= 1
-        waiting[v] = 0
         visits += 1
         edges += degree
         label = labels[v]
@@ -52,16 +44,9 @@ def _visit(  # type: ignore[no-untyped-def]
             labels[w] = label
             owner = owned_by[w]
             if owner != rank:
-                k = filled[owner]
-                rows[owner, k].target = ids[w]
-                rows[owner, k].other = label
-                rows[owner, k].operation = _LABEL
-                filled[owner] = k + 1
-                fullest = max(fullest, k + 1)
-            elif waiting[w] == 0:
-                waiting[w] = 1
-                ring[(ends[0] + ends[1]) & mask] = w
-                ends[1] += 1
+                fullest = max(fullest, send(rows, filled, owner, ids[w], label, 0, _LABEL))
+            else:
+                enlist(ring, waiting, ends, w)
     return visits
 
 

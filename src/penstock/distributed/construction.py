@@ -16,6 +16,7 @@ import numpy as np
 from penstock.distributed.coloring import Colors
 from penstock.distributed.outbox import Outbox
 from penstock.distributed.shard import Shard
+from penstock.distributed.visiting import send
 from penstock.distributed.visitors import Operation, owners
 from penstock.jit import kernel
 from penstock.types import NO_VERTEX, U8, U32, U64, Array
@@ -26,13 +27,8 @@ _INSERT, _DELETE, _LINK, _UNLINK, _MENTION = (int(each) for each in list(Operati
 @kernel
 def _request(targets, others, adds, owned_by, rows, filled):  # type: ignore[no-untyped-def]
     for i in range(len(targets)):
-        owner = owned_by[i]
-        k = filled[owner]
-        rows[owner, k].target = targets[i]
-        rows[owner, k].other = others[i]
-        rows[owner, k].value = 0
-        rows[owner, k].operation = _INSERT if adds[i] else _DELETE
-        filled[owner] = k + 1
+        operation = _INSERT if adds[i] else _DELETE
+        send(rows, filled, owned_by[i], targets[i], others[i], 0, operation)
 
 
 @kernel
@@ -53,16 +49,13 @@ def _pass_on(  # type: ignore[no-untyped-def]
         if numbers[i] == others[i] or (directed and operation == _DELETE):
             continue
         owner = owned_by[others[i]]
-        k = filled[owner]
-        rows[owner, k].target = visitors[i].other
+        source, target = visitors[i].target, visitors[i].other
         if directed:
-            rows[owner, k].other = visitors[i].other
-            rows[owner, k].operation = _MENTION
+            send(rows, filled, owner, target, target, 0, _MENTION)
         else:
-            rows[owner, k].other = visitors[i].target
-            rows[owner, k].operation = _LINK if operation == _INSERT else _UNLINK
-            rows[owner, k].value = colors[numbers[i]] if len(colors) else 0
-        filled[owner] = k + 1
+            color = colors[numbers[i]] if len(colors) else np.uint32(0)
+            link = _LINK if operation == _INSERT else _UNLINK
+            send(rows, filled, owner, target, source, color, link)
 
 
 class Construction:

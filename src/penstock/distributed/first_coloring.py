@@ -14,8 +14,8 @@ import numpy as np
 from penstock.distributed.coloring import Colors
 from penstock.distributed.outbox import Outbox
 from penstock.distributed.shard import Shard
+from penstock.distributed.visiting import Visiting, enlist, send, take_first
 from penstock.distributed.visitors import Operation
-from penstock.distributed.worklist import Worklist
 from penstock.jit import kernel
 from penstock.types import U32, Array
 
@@ -38,15 +38,12 @@ def _count(own, ids, starts, stops, neighbours, missing):  # type: ignore[no-unt
 def _arrive(  # type: ignore[no-untyped-def]
     visitors, numbers, others, colors, missing, ring, waiting, ends
 ):
-    mask = np.int64(len(ring) - 1)
     for i in range(len(numbers)):
         v = numbers[i]
         colors[others[i]] = visitors[i].value
         missing[v] -= np.uint32(1)
         if missing[v] == 0:
-            waiting[v] = 1
-            ring[(ends[0] + ends[1]) & mask] = v
-            ends[1] += 1
+            enlist(ring, waiting, ends, v)
 
 
 @kernel
@@ -55,18 +52,12 @@ def _visit(  # type: ignore[no-untyped-def]
     ids, owned_by, starts, stops, neighbours, ring, waiting, ends, rows, filled,
 ):  # fmt: skip
     """Let waiting vertices choose. ``taken[c] == v + 1`` marks colour c as taken for vertex v."""
-    mask = np.int64(len(ring) - 1)
-    room = rows.shape[1]
-    fullest = filled.max()
+    room, fullest = rows.shape[1], filled.max()
     edges = 0
-    while ends[1] > 0 and edges < STEP_EDGES:
-        v = ring[ends[0] & mask]
-        degree = np.int64(stops[v] - starts[v])
-        if fullest + degree > room:
+    while edges < STEP_EDGES:
+        v, degree = take_first(ring, waiting, ends, starts, stops, room - fullest)
+        if degree < 0:
             break
-        ends[0] = (ends[0] + 1) & mask
-        ends[1] -= 1
-        waiting[v] = 0
         edges += degree
         mark = np.int64(v) + 1
         for at in range(starts[v], stops[v]):
@@ -83,27 +74,19 @@ def _visit(  # type: ignore[no-untyped-def]
                 continue
             owner = owned_by[w]
             if owner != rank:
-                k = filled[owner]
-                rows[owner, k].target = ids[w]
-                rows[owner, k].other = ids[v]
-                rows[owner, k].value = color
-                rows[owner, k].operation = _ANNOUNCE
-                filled[owner] = k + 1
-                fullest = max(fullest, k + 1)
+                sent = send(rows, filled, owner, ids[w], ids[v], color, _ANNOUNCE)
+                fullest = max(fullest, sent)
                 continue
             missing[w] -= np.uint32(1)
             if missing[w] == 0:
-                waiting[w] = 1
-                ring[(ends[0] + ends[1]) & mask] = w
-                ends[1] += 1
+                enlist(ring, waiting, ends, w)
 
 
-class FirstColoring:
+class FirstColoring(Visiting):
     """Gives every vertex its colour."""
 
     def __init__(self, shard: Shard, outbox: Outbox, colors: Colors) -> None:
-        self._shard = shard
-        self._outbox = outbox
+        super().__init__(shard, outbox)
         colors.grow()
         self._colors = colors.known()
         self._missing: U32 = np.zeros(shard.size, np.uint32)
@@ -111,18 +94,8 @@ class FirstColoring:
         own = shard.own()
         ids, _, starts, stops, neighbours = shard.arrays()
         _count(own, ids, starts, stops, neighbours, self._missing)
-        self._worklist = Worklist()
         self._worklist.grow(shard.size)
         self._worklist.put_all(own[self._missing[own] == 0])
-
-    @property
-    def busy(self) -> bool:
-        """Whether vertices can choose now."""
-        return len(self._worklist) > 0
-
-    def room_needed(self) -> int:
-        """The degree of the first of them."""
-        return self._shard.degree(self._worklist.first())
 
     def work(self) -> bool:
         """Let some choose."""

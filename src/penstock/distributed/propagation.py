@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.distributed.outbox import Outbox
 from penstock.distributed.shard import Shard
-from penstock.distributed.worklist import Worklist
+from penstock.distributed.visiting import Visiting, enlist
 from penstock.jit import kernel
 from penstock.types import Array
 
@@ -18,18 +18,14 @@ from penstock.types import Array
 @kernel
 def _arrive(brought, numbers, values, ring, waiting, ends):  # type: ignore[no-untyped-def]
     """Take the values that are lower, and list the vertices that got one."""
-    mask = np.int64(len(ring) - 1)
     for i in range(len(numbers)):
         v = numbers[i]
         if brought[i] < values[v]:
             values[v] = brought[i]
-            if waiting[v] == 0:
-                waiting[v] = 1
-                ring[(ends[0] + ends[1]) & mask] = v
-                ends[1] += 1
+            enlist(ring, waiting, ends, v)
 
 
-class Propagation(ABC):
+class Propagation(Visiting, ABC):
     """Vertices that got a lower value wait, and are visited to offer it on."""
 
     #: The field of a visitor that has the value it brings.
@@ -40,21 +36,10 @@ class Propagation(ABC):
     _visit: Callable[..., int]
 
     def __init__(self, shard: Shard, outbox: Outbox, values: Array) -> None:
-        self._shard = shard
-        self._outbox = outbox
+        super().__init__(shard, outbox)
         self._values = values
-        self._worklist = Worklist()
         self._worklist.grow(shard.size)
         self.visits = 0
-
-    @property
-    def busy(self) -> bool:
-        """Whether vertices wait."""
-        return len(self._worklist) > 0
-
-    def room_needed(self) -> int:
-        """The degree of the first one that waits."""
-        return self._shard.degree(self._worklist.first())
 
     def work(self) -> bool:
         """Visit some."""

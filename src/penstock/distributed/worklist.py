@@ -1,12 +1,6 @@
 """Vertices of a rank that wait to be visited: each at most once, first in, first out.
 
-Kernels get the three arrays, and put in vertex v so::
-
-    if waiting[v] == 0:
-        waiting[v] = 1
-        ring[(ends[0] + ends[1]) & mask] = v
-        ends[1] += 1
-
+Kernels get the three arrays: see :mod:`.visiting` for how vertices are put in and taken out.
 ``ring`` has as many places as a power of two, more than there are numbers; ``ends`` is where the
 first one is, and how many there are.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -211,8 +211,7 @@ def thinned(x: Sequence[float], y: Sequence[float]) -> tuple[Array, Array]:
 # Values
 
 
-@dataclass(frozen=True, slots=True)
-class Histogram:
+class Histogram(NamedTuple):
     """How many values are in each bin."""
 
     edges: Array

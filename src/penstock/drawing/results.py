@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from penstock.drawing.colors import GREY, INK
 from penstock.drawing.groups import GROUPS, Drawable
 from penstock.drawing.result_data import (
     RESIDUALS,
@@ -20,8 +21,6 @@ from penstock.drawing.result_data import (
     value_histogram,
 )
 from penstock.drawing.style import (
-    GREY,
-    INK,
     check_drawing,
     drawn_alike,
     new_figure,

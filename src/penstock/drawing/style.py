@@ -1,4 +1,4 @@
-"""What all pictures have in common: colours, style, and small helpers.
+"""What all pictures have in common: style, and small helpers.
 
 Needs Matplotlib, the extra ``penstock[plot]``, and imports it when something is drawn.
 """
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.drawing.colors import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY
 from penstock.errors import OptionError
 from penstock.files import unfinished
 
@@ -23,10 +24,6 @@ Row = dict[str, Any]
 SUFFIXES = (".png", ".svg", ".pdf")
 #: The same rows give the same bytes.
 _UNDATED: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-#: Told apart by people who see red and green alike.
-BLUE, ORANGE, GREEN, PURPLE, SKY, INK, GREY = (
-    "#0072b2", "#d55e00", "#009e73", "#aa4499", "#56b4e9", "#222222", "#8a8a8a",
-)  # fmt: skip
 
 _STYLE = {
     "font.family": "DejaVu Sans",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from penstock.drawing.style import GREEN, ORANGE, SKY, add_legend
+from penstock.drawing.colors import GREEN, ORANGE, SKY
+from penstock.drawing.style import add_legend
 from penstock.trace import Span
 
 if TYPE_CHECKING:

@@ -58,10 +58,12 @@ NEAR_BYTES = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What an estimate needs to know of a graph, for the lists that a run looks at."""
+    """What an estimate needs to know of a graph, for the lists that a run looks at.
+
+    Lists are counted if they are not empty, pages if they hold entries.
+    """
 
     num_vertices: int
-    #: Lists that are not empty, entries in them, and pages that hold any.
     num_lists: int
     num_edges: int
     num_pages: int

@@ -33,12 +33,13 @@ _THOUSANDS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 @dataclass(frozen=True, slots=True)
 class Devices:
-    """Devices of one kind."""
+    """Devices of one kind.
+
+    ``memory_bytes`` are those of each, ``link_rate`` the bytes a second that go to each.
+    """
 
     count: int
-    #: Of each.
     memory_bytes: int
-    #: Bytes a second to each device.
     link_rate: float
     #: Bytes a second of pages that the host sends, with a page that goes to several devices counted
     #: once; None: as the links take them.
@@ -52,11 +53,13 @@ class Devices:
 
 @dataclass(frozen=True, slots=True)
 class Storages:
-    """Storages of one kind that pages are spread over."""
+    """Storages of one kind that pages are spread over.
+
+    ``rate`` is the bytes a second of each, in sequence.
+    """
 
     kind: str
     count: int
-    #: Bytes a second in sequence, of each.
     rate: float
     #: Pages in the host's memory: bytes, or a share of all.
     buffer_bytes: int = 0

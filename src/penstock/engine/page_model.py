@@ -36,9 +36,11 @@ class DegreeGroup(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageFormat:
-    """A slotted page and the widths of what is in it."""
+    """A slotted page and the bytes of what is in it.
 
-    #: Bytes of a page number and of a slot number.
+    ``p`` and ``q`` are those of a page number and of a slot number.
+    """
+
     p: int
     q: int
     page_bytes: int

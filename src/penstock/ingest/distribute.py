@@ -168,7 +168,7 @@ def _reduced(
     for rows in _batches(spill, bucket, low, stop, spec, limit, take=False):
         places = np.arange(at, at + len(rows.keys), dtype=np.uint64)
         at += len(rows.keys)
-        rows = replace(rows, columns={**rows.columns, _ROW: places})
+        rows = rows._replace(columns={**rows.columns, _ROW: places})
         held = reduce_rows(rows if held is None else _joined(held, rows), ascending)[0]
         if len(held.keys) > limit:
             return None

@@ -14,7 +14,7 @@ from penstock.errors import OptionError
 from penstock.ingest.formats._columns import WEIGHT
 from penstock.jit import helper, kernel
 from penstock.parallel import ordered_map
-from penstock.protocols import Source
+from penstock.protocols import Advance, Source
 from penstock.types import MAX_VERTICES, U8, U64, Array, EdgeChunk
 
 #: Rows made at a time; changes nothing but memory and speed.
@@ -199,7 +199,7 @@ def _source(
         _weigh(first, weight_seed, weights)
         return EdgeChunk(src, dst, {WEIGHT: weights})
 
-    def chunks(advance: Callable[[float], None]) -> Iterator[EdgeChunk]:
+    def chunks(advance: Advance) -> Iterator[EdgeChunk]:
         for chunk in ordered_map(make, range(0, num_edges, chunk_rows), threads):
             advance(len(chunk))
             yield chunk

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -86,8 +85,7 @@ def _copy_names(data, start, length, kept, offsets, out):  # type: ignore[no-unt
     offsets[len(kept)] = at
 
 
-@dataclass(frozen=True, slots=True)
-class HashedNames:
+class HashedNames(NamedTuple):
     """Strings, the key of each, and a second hash that tells strings with one key apart."""
 
     names: Names

@@ -42,14 +42,16 @@ _DENSE_FACTOR = 16
 
 @dataclass(frozen=True, slots=True)
 class IdSpace:
-    """Ids as offsets from ``first_id``, below ``bound``."""
+    """Ids as offsets from ``first_id``, below ``bound``.
+
+    If ``everyone``, each id of the space is a vertex.
+    """
 
     rows: Rows
     first_id: int
     bound: int
-    #: Every id of the space is a vertex.
     everyone: bool
-    #: What the ids are, if they are settled already.
+    #: What the ids are, if that is known already.
     spec: IdSpec | None
     #: Of the rows as they were read; None: they have not been.
     fingerprint: int | None

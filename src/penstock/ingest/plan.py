@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from penstock.config import format_bytes
 from penstock.errors import BudgetError
@@ -17,8 +17,7 @@ CHUNK_ROW_BYTES = 64
 SORT_ROW_BYTES = 40
 
 
-@dataclass(frozen=True, slots=True)
-class ReadPlan:
+class ReadPlan(NamedTuple):
     """For reading the input, when nothing is known of it yet."""
 
     chunk_rows: int
@@ -26,8 +25,7 @@ class ReadPlan:
     spool_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class SortPlan:
+class SortPlan(NamedTuple):
     """For distributing and sorting, when the counts are known."""
 
     spool_bytes: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -106,8 +106,7 @@ class SortSpec:
         return sum(dtype.itemsize for dtype in self.columns.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(NamedTuple):
     """Rows of a bucket: keys relative to ``low``, and columns."""
 
     low: int

@@ -137,27 +137,14 @@ def build(
     """
     budget = memory_budget(memory)
     count = thread_count(threads)
-    source_column, target_column = _two(columns)
     kept = _several(attributes)
     plan = plan_read(budget, count, 8 * max(2, 1 + len(kept)))
-    read = ReadOptions(
-        format=format,
-        separator=separator,
-        comment=comment,
-        header=header,
-        skip_lines=skip_lines,
-        ids=ids,
-        weights=weights,
-        attributes=kept,
-        source=source_column,
-        target=target_column,
-        directed=directed,
-        on_bad_line=on_bad_line,
-        max_bad_lines=max_bad_lines,
-        threads=count,
-        block_bytes=plan.block_bytes,
-        chunk_rows=plan.chunk_rows,
-    )
+    read = _reading(
+        columns, kept, format=format, separator=separator, comment=comment, header=header,
+        skip_lines=skip_lines, ids=ids, weights=weights, directed=directed,
+        on_bad_line=on_bad_line, max_bad_lines=max_bad_lines, threads=count,
+        block_bytes=plan.block_bytes, chunk_rows=plan.chunk_rows,
+    )  # fmt: skip
     opened = open_source(source, read)
     options = BuildOptions(
         directed=_is_directed(opened, directed),
@@ -260,18 +247,10 @@ def from_edges(
         raise OptionError("weight: goes with arrays src and dst; of one object, pass weights=")
     if weight is not None and weights is False:
         raise OptionError("weights: False, though weight= has some; leave one of them out")
-    source_column, target_column = _two(columns)
-    read = ReadOptions(
-        ids=ids,
-        weights=weights,
-        attributes=_several(attributes),
-        source=source_column,
-        target=target_column,
-        directed=directed,
-        on_bad_line=on_bad_line,
-        max_bad_lines=max_bad_lines,
-        threads=count,
-    )
+    read = _reading(
+        columns, _several(attributes), ids=ids, weights=weights, directed=directed,
+        on_bad_line=on_bad_line, max_bad_lines=max_bad_lines, threads=count,
+    )  # fmt: skip
     source = open_source(data, read)
     options = BuildOptions(
         directed=_is_directed(source, directed),
@@ -291,14 +270,15 @@ def _is_directed(source: Source, directed: bool | None) -> bool:  # noqa: FBT001
     return source.directed is not False if directed is None else directed
 
 
-def _two(
-    columns: tuple[str | int, str | int] | None,
-) -> tuple[str | int, str | int] | tuple[None, None]:
+def _reading(
+    columns: tuple[str | int, str | int] | None, attributes: tuple[str | int, ...], **options: Any
+) -> ReadOptions:
+    """How an input is read; ``columns`` are those of source and target."""
     if columns is None:
-        return None, None
+        return ReadOptions(attributes=attributes, **options)
     if not isinstance(columns, tuple) or len(columns) != 2:
         raise OptionError(f"columns: expected two, of source and target; got {columns!r}")
-    return columns
+    return ReadOptions(attributes=attributes, source=columns[0], target=columns[1], **options)
 
 
 def _several(attributes: Iterable[str | int]) -> tuple[str | int, ...]:

@@ -9,13 +9,8 @@ import os
 from pathlib import Path
 
 from penstock.config import format_bytes
+from penstock.drawing.colors import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
 from penstock.drawing.style import (
-    BLUE,
-    GREEN,
-    GREY,
-    INK,
-    ORANGE,
-    PURPLE,
     Row,
     add_legend,
     add_note,

@@ -104,7 +104,6 @@ def gimv(
     if tol is not None:
         check_tol(tol)
     start = start_of(graph, "vector", vector, dtype, params, fields)
-    accumulator = accumulator_of(start.dtype)
     program = Program(
         state={"value": start.dtype},
         init=start.init,
@@ -112,7 +111,7 @@ def gimv(
         sum=combine_all,
         identity=identity_of("combine_all", combine_all, identity, start.dtype),
         apply=_apply(with_record(assign, "assign", ("v", "a", "vertex", "p"))),
-        accumulator=accumulator,
+        accumulator=accumulator_of(start.dtype),
         fixed=start.fixed,
         totals={"change": _total(change or _difference)},
         name="gimv",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from penstock.errors import InputError, OptionError
 from penstock.ingest.formats._bytes import file_size
 from penstock.ingest.formats._columns import WEIGHT, Columns
 from penstock.ingest.formats._lines import Layout, read_rows, shown
-from penstock.protocols import BadLines, ReadOptions, Source
+from penstock.protocols import Advance, BadLines, ReadOptions, Source
 from penstock.types import MAX_VERTICES, EdgeChunk
 
 
@@ -65,7 +65,7 @@ def rows_source(
     )
     bad_lines = BadLines()
 
-    def chunks(advance: Callable[[float], None]) -> Iterator[EdgeChunk]:
+    def chunks(advance: Advance) -> Iterator[EdgeChunk]:
         rows = 0
         for chunk in read_rows([layout], options, bad_lines, advance):
             rows += len(chunk)

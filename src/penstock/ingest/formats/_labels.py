@@ -17,13 +17,15 @@ _LIMIT = 1 << 64
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The ids of vertices 0, 1, 2, ... of a graph in memory."""
+    """The ids of vertices 0, 1, 2, ... of a graph in memory.
+
+    They are an array of numbers, or an Arrow array of strings; ``as_given`` says whether the
+    objects are numbers, and the ids themselves.
+    """
 
     kind: IdKind
-    #: An array of numbers, or an Arrow array of strings.
     ids: Any
     where: str
-    #: Whether the objects are numbers, and the ids themselves.
     as_given: bool = False
 
     def take(self, places: Array) -> U64 | Names:

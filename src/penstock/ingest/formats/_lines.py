@@ -7,7 +7,7 @@ within its block.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from penstock.ingest.formats._columns import Columns
 from penstock.ingest.formats._skipping import EXAMPLES, add_skipped, check_skipped
 from penstock.ingest.formats._tables import Out, Rules, powers_of_ten
 from penstock.parallel import ordered_map
-from penstock.protocols import BadLines, ReadOptions
+from penstock.protocols import Advance, BadLines, ReadOptions
 from penstock.types import I64, U8, U64, Array, EdgeChunk, Names
 
 _OPEN_NUMBERS = 4096
@@ -309,7 +309,7 @@ def read_rows(
     layouts: Sequence[Layout],
     options: ReadOptions,
     bad_lines: BadLines,
-    advance: Callable[[float], None],
+    advance: Advance,
 ) -> Iterator[EdgeChunk]:
     """Yield the rows of one file after the other. A bad line raises ParseError, or is counted."""
     bad_lines.clear()

@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.ingest.formats._labels import Labels
 from penstock.ingest.formats._values import check_weight
-from penstock.protocols import Source
+from penstock.protocols import Advance, Source
 from penstock.types import U64, Array, EdgeChunk
 
 #: Both ends of some edges, as places among the vertices or as ids, and the edge columns.
@@ -35,7 +35,7 @@ def object_source(name: str, edges: Edges, labels: Labels, chunk_rows: int) -> S
     """A source of all vertices and edges, in chunks of so many rows."""
     weight = edges.weight
 
-    def chunks(advance: Callable[[float], None]) -> Iterator[EdgeChunk]:
+    def chunks(advance: Advance) -> Iterator[EdgeChunk]:
         done = 0
         for source, target, columns in edges.rows():
             if weight is not None:

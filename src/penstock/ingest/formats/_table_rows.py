@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +20,7 @@ from penstock.ingest.formats._values import (
     require_values,
     settle,
 )
-from penstock.protocols import BadLines, ReadOptions
+from penstock.protocols import Advance, BadLines, ReadOptions
 from penstock.types import U64, Array, EdgeChunk, IdKind, Names
 
 
@@ -34,7 +34,7 @@ class TableReader:
     dtypes: dict[str, np.dtype[Any]]
 
     def read(
-        self, options: ReadOptions, bad_lines: BadLines, advance: Callable[[float], None]
+        self, options: ReadOptions, bad_lines: BadLines, advance: Advance
     ) -> Iterator[EdgeChunk]:
         """Yield the rows. A bad one raises an InputError, or is counted."""
         columns = self.columns

@@ -24,7 +24,7 @@ from penstock.ingest.formats._values import (
     name_ids,
     settle,
 )
-from penstock.protocols import ReadOptions, Source
+from penstock.protocols import Advance, ReadOptions, Source
 from penstock.types import U64, Array, EdgeChunk, IdKind, Names
 
 NAME = "arrays"
@@ -84,7 +84,7 @@ def _source(
     """A source whose rows from ``start`` to ``stop`` are had by asking."""
     dtype = None if weight is None else column_dtype(weight.dtype, WEIGHT)
 
-    def chunks(advance: Callable[[float], None]) -> Iterator[EdgeChunk]:
+    def chunks(advance: Advance) -> Iterator[EdgeChunk]:
         for start in range(0, num_edges, options.chunk_rows):
             stop = min(start + options.chunk_rows, num_edges)
             source, target, values = rows(start, stop)

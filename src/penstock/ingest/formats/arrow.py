@@ -9,7 +9,7 @@ Columns of several files are matched by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from penstock.ingest.formats._skipping import check_skipped
 from penstock.ingest.formats._table_rows import TableReader
 from penstock.ingest.formats._tabular import Table, is_dataset, open_memory, open_table_file
 from penstock.ingest.formats._values import column_dtype
-from penstock.protocols import BadLines, ReadOptions, Source
+from penstock.protocols import Advance, BadLines, ReadOptions, Source
 from penstock.types import EdgeChunk, IdKind
 
 NAME = "arrow"
@@ -51,7 +51,7 @@ def open_source(data: Any, options: ReadOptions) -> Source:
         _check_like_first(table, here, dtypes, kind, options)
     bad_lines = BadLines()
 
-    def chunks(advance: Callable[[float], None]) -> Iterator[EdgeChunk]:
+    def chunks(advance: Advance) -> Iterator[EdgeChunk]:
         bad_lines.clear()
         good = 0
         for table, here in zip(tables, places, strict=True):

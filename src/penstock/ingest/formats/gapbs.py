@@ -11,7 +11,7 @@ kept as often as they are listed.)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from penstock.ingest.formats._columns import WEIGHT, refuse_columns, wants_weigh
 from penstock.ingest.formats._headed import only_file
 from penstock.ingest.formats._symmetric import OneSided
 from penstock.ingest.formats._values import expand
-from penstock.protocols import ReadOptions, Source
+from penstock.protocols import Advance, ReadOptions, Source
 from penstock.types import I64, MAX_VERTICES, U64, Array, EdgeChunk
 
 NAME = "gapbs"
@@ -72,7 +72,7 @@ def _open_serialized(path: str, options: ReadOptions) -> Source:
     present = header.entry == _WEIGHTED
     columns = (WEIGHT,) * wants_weight(options, path, present=present)
 
-    def chunks(advance: Callable[[float], None]) -> Iterator[EdgeChunk]:
+    def chunks(advance: Advance) -> Iterator[EdgeChunk]:
         return _read(header, columns, options, advance)
 
     return Source(
@@ -129,10 +129,7 @@ def _read_offsets(header: _Header, stream: ByteStream) -> Iterator[tuple[int, I6
 
 
 def _read(
-    header: _Header,
-    columns: tuple[str, ...],
-    options: ReadOptions,
-    advance: Callable[[float], None],
+    header: _Header, columns: tuple[str, ...], options: ReadOptions, advance: Advance
 ) -> Iterator[EdgeChunk]:
     edges = OneSided(header.path)
     # Offsets and neighbours lie apart, so two streams go through the file side by side.

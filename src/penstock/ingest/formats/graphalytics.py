@@ -8,7 +8,7 @@ a third column. All vertices of the .v file exist, also those without edges.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from penstock.errors import InputError, InputNotFoundError, OptionError
@@ -18,7 +18,7 @@ from penstock.ingest.formats._columns import Columns, refuse_columns, wants_weig
 from penstock.ingest.formats._headed import check_count
 from penstock.ingest.formats._lines import Layout, read_rows
 from penstock.ingest.formats._skipping import add_skipped
-from penstock.protocols import BadLines, ReadOptions, Source
+from penstock.protocols import Advance, BadLines, ReadOptions, Source
 from penstock.types import U64, EdgeChunk, Names
 
 NAME = "graphalytics"
@@ -55,7 +55,7 @@ def open_source(data: list[str], options: ReadOptions) -> Source:
     weighted = wants_weight(options, stem, present=present)
     source = text.open_source([dataset.edges], replace(options, weights=weighted))
 
-    def chunks(advance: Callable[[float], None]) -> Iterator[EdgeChunk]:
+    def chunks(advance: Advance) -> Iterator[EdgeChunk]:
         rows = 0
         for chunk in source.chunks(advance):
             rows += len(chunk)

@@ -9,8 +9,8 @@ always an error, since without it the others would belong to the wrong vertices.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from penstock.ingest.formats._columns import WEIGHT, refuse_columns, wants_weigh
 from penstock.ingest.formats._headed import check_count, header_counts, only_file
 from penstock.ingest.formats._lines import shown
 from penstock.ingest.formats._symmetric import OneSided
-from penstock.protocols import ReadOptions, Source
+from penstock.protocols import Advance, ReadOptions, Source
 from penstock.types import I64, U8, Array, EdgeChunk
 
 NAME = "metis"
@@ -30,8 +30,7 @@ _MEANING = "the header: VERTICES EDGES [FORMAT [WEIGHTS-OF-A-VERTEX]]"
 _FIELD_SHOWN = 60
 
 
-@dataclass(frozen=True, slots=True)
-class _Header:
+class _Header(NamedTuple):
     path: str
     num_vertices: int
     num_edges: int
@@ -54,7 +53,7 @@ def open_source(data: list[str], options: ReadOptions) -> Source:
     header = _read_header(path)
     columns = (WEIGHT,) * wants_weight(options, path, present=header.weighted)
 
-    def chunks(advance: Callable[[float], None]) -> Iterator[EdgeChunk]:
+    def chunks(advance: Advance) -> Iterator[EdgeChunk]:
         return _read(header, columns, options, advance)
 
     return Source(
@@ -88,10 +87,7 @@ def _read_header(path: str) -> _Header:
 
 
 def _read(
-    header: _Header,
-    columns: tuple[str, ...],
-    options: ReadOptions,
-    advance: Callable[[float], None],
+    header: _Header, columns: tuple[str, ...], options: ReadOptions, advance: Advance
 ) -> Iterator[EdgeChunk]:
     from penstock.ingest.formats import _passes
 

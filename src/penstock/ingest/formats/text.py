@@ -12,14 +12,14 @@ names file and line, or is left out and counted, as ``on_bad_line`` says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from penstock.errors import InputError, OptionError
 from penstock.ingest.formats._beginning import INTEGER, Beginning, given_separator, is_name, look
 from penstock.ingest.formats._bytes import file_size
 from penstock.ingest.formats._columns import Columns, choose, column_notes, like_first
 from penstock.ingest.formats._lines import Layout, read_rows, shown
-from penstock.protocols import BadLines, ReadOptions, Source
+from penstock.protocols import Advance, BadLines, ReadOptions, Source
 from penstock.types import EdgeChunk, IdKind
 
 NAME = "text"
@@ -43,7 +43,7 @@ def open_source(data: list[str], options: ReadOptions) -> Source:
     ]
     bad_lines = BadLines()
 
-    def chunks(advance: Callable[[float], None]) -> Iterator[EdgeChunk]:
+    def chunks(advance: Advance) -> Iterator[EdgeChunk]:
         return read_rows(layouts, options, bad_lines, advance)
 
     return Source(

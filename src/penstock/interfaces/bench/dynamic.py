@@ -10,6 +10,14 @@ from penstock.interfaces.bench.dynamic_workbench import Dynamic
 from penstock.interfaces.bench.suite import Cells, Experiment, Row, Suite, as_time, grouped
 
 
+def _headline(facts: Row) -> str:
+    return (
+        f"RMAT scale {facts['scale']}: {facts['num_requests']:,} requests, both directions, for "
+        f"{facts['num_edges']:,} edges, {facts['batch']:,} at a time; {facts['threads']} threads, "
+        f"best of {facts['repeat']}"
+    )
+
+
 def as_rate(rate: float) -> str:
     """
     >>> as_rate(12_345_678), as_rate(4_560)
@@ -147,6 +155,7 @@ def _maintained_table(rows: list[Row]) -> list[Cells]:
 
 SUITE: Suite[Dynamic] = Suite(
     "dynamic",
+    _headline,
     {
         "construction": Experiment(
             "Unique insertion with 5% deletions, batch after batch, on one thread (Figure 4.6)",

@@ -8,13 +8,15 @@ hash table with chains for each vertex: its heads come from one pool, its nodes 
 Ids are 64 bits, and an edge and a vertex have a byte of properties, as in the paper. Arrays of
 targets and of heads have a power of two of places and come from a pool; those given back are linked
 by size in ``free``. ``delay`` is how long each access to another place in memory waits, in rounds
-of :func:`_wait`: one for each vertex and node of a chain, one for the beginning of an array.
+of :func:`.dynamic_store_kernels.wait`: one for each vertex and node of a chain, one for the
+beginning of an array.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from penstock.interfaces.bench.dynamic_store_kernels import begin_search, doubled, visit, wait
 from penstock.jit import helper, kernel
 
 #: Vertices, edges, places taken of each pool, a free node, what waiting left.
@@ -38,32 +40,20 @@ def _hash(value, count):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _wait(x, rounds):  # type: ignore[no-untyped-def]
-    """Steps of a random generator, each of which needs the one before."""
-    for _ in range(rounds):
-        x ^= x << np.int64(13)
-        x ^= x >> np.int64(7)
-        x ^= x << np.int64(17)
-    return x
-
-
-@helper
-def _doubled(array, used):  # type: ignore[no-untyped-def]
-    larger = np.empty(2 * len(array), array.dtype)
-    larger[:used] = array[:used]
-    return larger
+def _in_chain(records, at, counters, delay, id):  # type: ignore[no-untyped-def]
+    """The record of that id in the chain that begins at ``at``, or NONE."""
+    while at != NONE:
+        counters[WAITED] = wait(counters[WAITED], delay)
+        if records[at].id == id:
+            return at
+        at = records[at].next
+    return at
 
 
 @helper
 def _vertex(vertices, heads, counters, delay, id):  # type: ignore[no-untyped-def]
     """The record of a vertex, or NONE."""
-    at = heads[_hash(id, len(heads))]
-    while at != NONE:
-        counters[WAITED] = _wait(counters[WAITED], delay)
-        if vertices[at].id == id:
-            return at
-        at = vertices[at].next
-    return at
+    return _in_chain(vertices, heads[_hash(id, len(heads))], counters, delay, id)
 
 
 @helper
@@ -71,7 +61,7 @@ def _add_vertex(vertices, heads, counters, id):  # type: ignore[no-untyped-def]
     """A new record at the end; there are at least as many chains as vertices."""
     at = counters[VERTICES]
     if at == len(vertices):
-        vertices = _doubled(vertices, at)
+        vertices = doubled(vertices, at)
     if at == len(heads):
         heads = np.full(2 * len(heads), NONE, np.int64)
         for k in range(at):
@@ -117,7 +107,7 @@ def _lengthen(vertices, pool, free, counters, v):  # type: ignore[no-untyped-def
     else:
         start = counters[TAKEN]
         while start + capacity > len(pool):
-            pool = _doubled(pool, start)
+            pool = doubled(pool, start)
         counters[TAKEN] = start + capacity
     for k in range(count):
         pool[start + k].id = pool[old + k].id
@@ -134,7 +124,7 @@ def update_vec(vertices, heads, pool, free, counters, src, dst, adds, unique, de
     """Apply rows in order; gives the arrays, which may have grown."""
     for i in range(len(src)):
         v = _vertex(vertices, heads, counters, delay, src[i])
-        counters[WAITED] = _wait(counters[WAITED], delay)
+        counters[WAITED] = wait(counters[WAITED], delay)
         if len(adds) == 0 or adds[i]:
             if v == NONE:
                 v = counters[VERTICES]
@@ -161,26 +151,16 @@ def update_vec(vertices, heads, pool, free, counters, src, dst, adds, unique, de
 @kernel
 def bfs_vec(vertices, heads, pool, counters, source, levels):  # type: ignore[no-untyped-def]
     """Levels by id; those that are not reached stay as they are."""
-    visited = np.zeros((len(levels) + 7) // 8, np.uint8)
-    frontier, found = np.empty(len(levels), np.uint64), np.empty(len(levels), np.uint64)
-    frontier[0], size, level = source, 1, 0
-    visited[source >> 3] |= np.uint8(1 << (source & 7))
-    levels[source] = 0
+    visited, frontier, found = begin_search(source, levels)
+    size, level = 1, 0
     while size > 0:
-        level += 1
-        new = 0
+        level, new = level + 1, 0
         for k in range(size):
             v = _vertex(vertices, heads, counters, 0, frontier[k])
             if v == NONE:
                 continue
             for at in range(vertices[v].start, vertices[v].start + vertices[v].count):
-                target = np.int64(pool[at].id)
-                bit = np.uint8(1 << (target & 7))
-                if not visited[target >> 3] & bit:
-                    visited[target >> 3] |= bit
-                    levels[target] = level
-                    found[new] = np.uint64(target)
-                    new += 1
+                new = visit(visited, levels, level, found, new, pool[at].id)
         frontier, found, size = found, frontier, new
 
 
@@ -211,13 +191,7 @@ def _find_node(pool, nodes, counters, delay, start, capacity, id):  # type: igno
     """A node of the table at ``start``, or NONE."""
     if capacity == 0:
         return np.int64(NONE)
-    at = pool[start + _hash(id, capacity)]
-    while at != NONE:
-        counters[WAITED] = _wait(counters[WAITED], delay)
-        if nodes[at].id == id:
-            return at
-        at = nodes[at].next
-    return at
+    return _in_chain(nodes, pool[start + _hash(id, capacity)], counters, delay, id)
 
 
 @helper
@@ -232,7 +206,7 @@ def _more_chains(vertices, pool, free, nodes, counters, v):  # type: ignore[no-u
     else:
         start = counters[TAKEN]
         while start + capacity > len(pool):
-            pool = _doubled(pool, start)
+            pool = doubled(pool, start)
         counters[TAKEN] = start + capacity
     pool[start : start + capacity] = NONE
     for k in range(held):
@@ -259,7 +233,7 @@ def _remove_nodes(vertices, pool, nodes, counters, delay, v, id):  # type: ignor
     chain = vertices[v].start + _hash(id, vertices[v].capacity)
     before, at = np.int64(NONE), pool[chain]
     while at != NONE:
-        counters[WAITED] = _wait(counters[WAITED], delay)
+        counters[WAITED] = wait(counters[WAITED], delay)
         following = nodes[at].next
         if nodes[at].id == id:
             if before == NONE:
@@ -282,7 +256,7 @@ def update_map(  # type: ignore[no-untyped-def]
     """Apply rows in order; gives the arrays, which may have grown."""
     for i in range(len(src)):
         v = _vertex(vertices, heads, counters, delay, src[i])
-        counters[WAITED] = _wait(counters[WAITED], delay)
+        counters[WAITED] = wait(counters[WAITED], delay)
         if len(adds) == 0 or adds[i]:
             if v == NONE:
                 v = counters[VERTICES]
@@ -301,7 +275,7 @@ def update_map(  # type: ignore[no-untyped-def]
                 at = counters[NODES]
                 counters[NODES] += 1
                 if at == len(nodes):
-                    nodes = _doubled(nodes, at)
+                    nodes = doubled(nodes, at)
             chain = vertices[v].start + _hash(dst[i], vertices[v].capacity)
             nodes[at].id = dst[i]
             nodes[at].next = pool[chain]
@@ -316,14 +290,10 @@ def update_map(  # type: ignore[no-untyped-def]
 @kernel
 def bfs_map(vertices, heads, pool, nodes, counters, source, levels):  # type: ignore[no-untyped-def]
     """Levels by id; those that are not reached stay as they are."""
-    visited = np.zeros((len(levels) + 7) // 8, np.uint8)
-    frontier, found = np.empty(len(levels), np.uint64), np.empty(len(levels), np.uint64)
-    frontier[0], size, level = source, 1, 0
-    visited[source >> 3] |= np.uint8(1 << (source & 7))
-    levels[source] = 0
+    visited, frontier, found = begin_search(source, levels)
+    size, level = 1, 0
     while size > 0:
-        level += 1
-        new = 0
+        level, new = level + 1, 0
         for k in range(size):
             v = _vertex(vertices, heads, counters, 0, frontier[k])
             if v == NONE:
@@ -331,13 +301,7 @@ def bfs_map(vertices, heads, pool, nodes, counters, source, levels):  # type: ig
             for chain in range(vertices[v].start, vertices[v].start + vertices[v].capacity):
                 at = pool[chain]
                 while at != NONE:
-                    target = np.int64(nodes[at].id)
-                    bit = np.uint8(1 << (target & 7))
-                    if not visited[target >> 3] & bit:
-                        visited[target >> 3] |= bit
-                        levels[target] = level
-                        found[new] = np.uint64(target)
-                        new += 1
+                    new = visit(visited, levels, level, found, new, nodes[at].id)
                     at = nodes[at].next
         frontier, found, size = found, frontier, new
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.interfaces.bench.dynamic_store_kernels import begin_search, visit
 from penstock.interfaces.bench.dynamic_stores import ALL_ADDS, Ranks
 from penstock.jit import kernel
 from penstock.types import I64, U8, U64, Array
@@ -12,25 +13,16 @@ from penstock.types import I64, U8, U64, Array
 @kernel
 def bfs_csr(offsets, targets, source, levels):  # type: ignore[no-untyped-def]
     """Levels by id; those that are not reached stay as they are."""
-    visited = np.zeros((len(levels) + 7) // 8, np.uint8)
-    frontier, found = np.empty(len(levels), np.int64), np.empty(len(levels), np.int64)
-    frontier[0], size, level = source, 1, 0
-    visited[source >> 3] |= np.uint8(1 << (source & 7))
-    levels[source] = 0
+    visited, frontier, found = begin_search(source, levels)
+    size, level = 1, 0
     while size > 0:
-        level += 1
-        new = 0
+        level, new = level + 1, 0
         for k in range(size):
-            if frontier[k] + 1 >= len(offsets):
+            v = np.int64(frontier[k])
+            if v + 1 >= len(offsets):
                 continue
-            for at in range(offsets[frontier[k]], offsets[frontier[k] + 1]):
-                target = np.int64(targets[at])
-                bit = np.uint8(1 << (target & 7))
-                if not visited[target >> 3] & bit:
-                    visited[target >> 3] |= bit
-                    levels[target] = level
-                    found[new] = target
-                    new += 1
+            for at in range(offsets[v], offsets[v + 1]):
+                new = visit(visited, levels, level, found, new, targets[at])
         frontier, found, size = found, frontier, new
 
 

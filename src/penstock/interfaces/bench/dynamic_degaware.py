@@ -16,13 +16,14 @@ Records have the bytes of the paper's Table 4.2: 19, 18 and 10. A table doubles 
 of it is taken (not counting tombstones) or a distance is too long; all are made anew after
 ``rehash_every`` updates. After a delete, a vertex with at most as many edges as the threshold goes
 back to the low-degree table. ``delay`` is how long each access to another place in memory waits,
-in rounds of :func:`_wait`: one for each table that is looked into.
+in rounds of :func:`.dynamic_store_kernels.wait`: one for each table that is looked into.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from penstock.interfaces.bench.dynamic_store_kernels import doubled, wait
 from penstock.jit import helper, kernel
 
 EMPTY, TOMBSTONE, DISTANCE, LONGEST = 0xFF, 0x80, 0x7F, 126
@@ -40,41 +41,33 @@ EDGE = np.dtype([("mark", "u1"), ("key", "<u8"), ("value", "u1")])
 CHUNK = np.dtype([("start", "<i8"), ("count", "<i8"), ("dead", "<i4"), ("bits", "<i4")])
 
 
-@helper
-def _wait(x, rounds):  # type: ignore[no-untyped-def]
-    """Steps of a random generator, each of which needs the one before."""
-    for _ in range(rounds):
-        x ^= x << np.int64(13)
-        x ^= x >> np.int64(7)
-        x ^= x << np.int64(17)
-    return x
-
-
 # A Robin Hood table: 2**bits records from ``base`` on. Places are counted from there.
 
 
 @helper
-def _home(key, bits):  # type: ignore[no-untyped-def]
+def home_of(key, bits):  # type: ignore[no-untyped-def]
+    """The place that a key asks for."""
     return np.int64((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - bits))
 
 
 @helper
-def _distance(table, base, bits, at):  # type: ignore[no-untyped-def]
-    distance = np.int64(table[base + at].mark & DISTANCE)
-    if distance == LONGEST:
-        return (at - _home(table[base + at].key, bits)) & ((1 << bits) - 1)
-    return distance
+def distance_of(table, base, bits, at):  # type: ignore[no-untyped-def]
+    """How far from home a record is."""
+    found = np.int64(table[base + at].mark & DISTANCE)
+    if found == LONGEST:
+        return (at - home_of(table[base + at].key, bits)) & ((1 << bits) - 1)
+    return found
 
 
 @helper
-def _find(table, base, bits, key, begin):  # type: ignore[no-untyped-def]
+def find(table, base, bits, key, begin):  # type: ignore[no-untyped-def]
     """The place of the first record with that key, ``begin`` or more from home; or NONE."""
     last = (1 << bits) - 1
-    home = _home(key, bits)
+    home = home_of(key, bits)
     for far in range(begin, last + 1):
         at = (home + far) & last
         mark = table[base + at].mark
-        if mark == EMPTY or _distance(table, base, bits, at) < far:
+        if mark == EMPTY or distance_of(table, base, bits, at) < far:
             return NONE
         if mark < TOMBSTONE and table[base + at].key == key:
             return at
@@ -87,17 +80,17 @@ def _insert(table, base, bits, key, value):  # type: ignore[no-untyped-def]
     longest distance of what was put there or moved on.
     """
     last = (1 << bits) - 1
-    at, far = _home(key, bits), 0
-    while table[base + at].mark != EMPTY and _distance(table, base, bits, at) > far:
+    at, far = home_of(key, bits), 0
+    while table[base + at].mark != EMPTY and distance_of(table, base, bits, at) > far:
         at, far = (at + 1) & last, far + 1
     end, longest = at, far
     while table[base + end].mark < TOMBSTONE:
-        longest = max(longest, _distance(table, base, bits, end) + 1)
+        longest = max(longest, distance_of(table, base, bits, end) + 1)
         end = (end + 1) & last
     took_tombstone = table[base + end].mark != EMPTY
     while end != at:
         before = (end - 1) & last
-        table[base + end].mark = min(_distance(table, base, bits, before) + 1, LONGEST)
+        table[base + end].mark = min(distance_of(table, base, bits, before) + 1, LONGEST)
         table[base + end].key = table[base + before].key
         table[base + end].value = table[base + before].value
         end = before
@@ -221,20 +214,20 @@ def _put_edge(chunks, pool, free, counters, c, target):  # type: ignore[no-untyp
 @helper
 def _add(low, high, chunks, pool, free, counters, unique, threshold, delay, source, target):  # type: ignore[no-untyped-def]
     """There must be room in all tables, see :func:`_is_tight`."""
-    counters[WAITED] = _wait(counters[WAITED], delay)
+    counters[WAITED] = wait(counters[WAITED], delay)
     bits = counters[LOW_BITS]
-    home, last = _home(source, bits), (1 << bits) - 1
-    at, held = _find(low, 0, bits, source, 0), 0
+    home, last = home_of(source, bits), (1 << bits) - 1
+    at, held = find(low, 0, bits, source, 0), 0
     while at != NONE:
         if unique and low[at].value == target:
             return
         held += 1
-        at = _find(low, 0, bits, source, ((at - home) & last) + 1)
-    counters[WAITED] = _wait(counters[WAITED], delay)
+        at = find(low, 0, bits, source, ((at - home) & last) + 1)
+    counters[WAITED] = wait(counters[WAITED], delay)
     if held and held + 1 >= threshold:
         c = _new_chunk(chunks, pool, free, counters)
         for _ in range(held):
-            at = _find(low, 0, bits, source, 0)
+            at = find(low, 0, bits, source, 0)
             _put_edge(chunks, pool, free, counters, c, low[at].value)
             _kill(low, 0, at)
         counters[LOW_COUNT] -= held
@@ -242,14 +235,14 @@ def _add(low, high, chunks, pool, free, counters, unique, threshold, delay, sour
         _put(high, counters, HIGH_BITS, source, np.uint64(c))
         counters[EDGES] += 1
         return
-    at = NONE if held else _find(high, 0, counters[HIGH_BITS], source, 0)
+    at = NONE if held else find(high, 0, counters[HIGH_BITS], source, 0)
     if at == NONE:
         _put(low, counters, LOW_BITS, source, target)
         counters[EDGES] += 1
         return
     c = np.int64(high[at].value)
-    counters[WAITED] = _wait(counters[WAITED], delay)
-    if unique and _find(pool, chunks[c].start, chunks[c].bits, target, 0) != NONE:
+    counters[WAITED] = wait(counters[WAITED], delay)
+    if unique and find(pool, chunks[c].start, chunks[c].bits, target, 0) != NONE:
         return
     _put_edge(chunks, pool, free, counters, c, target)
     counters[EDGES] += 1
@@ -258,31 +251,31 @@ def _add(low, high, chunks, pool, free, counters, unique, threshold, delay, sour
 @helper
 def _delete(low, high, chunks, pool, free, counters, threshold, delay, source, target):  # type: ignore[no-untyped-def]
     """Take out all edges of a pair."""
-    counters[WAITED] = _wait(counters[WAITED], delay)
+    counters[WAITED] = wait(counters[WAITED], delay)
     bits = counters[LOW_BITS]
-    home, last = _home(source, bits), (1 << bits) - 1
-    at, held = _find(low, 0, bits, source, 0), 0
+    home, last = home_of(source, bits), (1 << bits) - 1
+    at, held = find(low, 0, bits, source, 0), 0
     while at != NONE:
         held += 1
         if low[at].value == target:
             _kill(low, 0, at)
             counters[LOW_COUNT] -= 1
             counters[EDGES] -= 1
-        at = _find(low, 0, bits, source, ((at - home) & last) + 1)
+        at = find(low, 0, bits, source, ((at - home) & last) + 1)
     if held:
         return
-    counters[WAITED] = _wait(counters[WAITED], delay)
-    at = _find(high, 0, counters[HIGH_BITS], source, 0)
+    counters[WAITED] = wait(counters[WAITED], delay)
+    at = find(high, 0, counters[HIGH_BITS], source, 0)
     if at == NONE:
         return
     c = np.int64(high[at].value)
-    counters[WAITED] = _wait(counters[WAITED], delay)
+    counters[WAITED] = wait(counters[WAITED], delay)
     gone, start = 0, chunks[c].start
-    edge = _find(pool, start, chunks[c].bits, target, 0)
+    edge = find(pool, start, chunks[c].bits, target, 0)
     while edge != NONE:
         _kill(pool, start, edge)
         gone += 1
-        edge = _find(pool, start, chunks[c].bits, target, 0)
+        edge = find(pool, start, chunks[c].bits, target, 0)
     chunks[c].count -= gone
     chunks[c].dead += gone
     counters[EDGES] -= gone
@@ -322,13 +315,6 @@ def _grown(table, counters, which, more):  # type: ignore[no-untyped-def]
     return _rebuilt(table, counters[which] - 1, counters[which])
 
 
-@helper
-def _doubled(array, used):  # type: ignore[no-untyped-def]
-    larger = np.empty(2 * len(array), array.dtype)
-    larger[:used] = array[:used]
-    return larger
-
-
 @kernel
 def update_degaware(  # type: ignore[no-untyped-def]
     low, high, chunks, pool, free, counters, src, dst, adds, unique, threshold, rehash_every, delay
@@ -339,9 +325,9 @@ def update_degaware(  # type: ignore[no-untyped-def]
             low = _grown(low, counters, LOW_BITS, threshold)
             high = _grown(high, counters, HIGH_BITS, 1)
             if counters[CHUNKS] == len(chunks):
-                chunks = _doubled(chunks, counters[CHUNKS])
+                chunks = doubled(chunks, counters[CHUNKS])
             if counters[TAKEN] + (8 << counters[LARGEST]) > len(pool):
-                pool = _doubled(pool, counters[TAKEN])
+                pool = doubled(pool, counters[TAKEN])
         if len(adds) == 0 or adds[i]:
             _add(low, high, chunks, pool, free, counters, unique, threshold, delay, src[i], dst[i])
         else:
@@ -354,6 +340,6 @@ def update_degaware(  # type: ignore[no-untyped-def]
             for c in range(counters[CHUNKS]):
                 if chunks[c].start != NONE and chunks[c].dead:
                     while counters[TAKEN] + (1 << chunks[c].bits) > len(pool):
-                        pool = _doubled(pool, counters[TAKEN])
+                        pool = doubled(pool, counters[TAKEN])
                     _remake_chunk(chunks, pool, free, counters, c, chunks[c].bits)
     return low, high, chunks, pool

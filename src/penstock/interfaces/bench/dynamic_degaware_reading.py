@@ -4,94 +4,48 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.interfaces.bench.dynamic_degaware import NONE, TOMBSTONE, distance_of, find, home_of
+from penstock.interfaces.bench.dynamic_store_kernels import begin_search, visit
 from penstock.jit import helper, kernel
-
-EMPTY, TOMBSTONE, DISTANCE, LONGEST = 0xFF, 0x80, 0x7F, 126
-NONE = -1
-
-
-# As in the file of the updates: the cache of kernels cannot see other files.
-
-
-@helper
-def _home(key, bits):  # type: ignore[no-untyped-def]
-    return np.int64((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - bits))
-
-
-@helper
-def _distance(table, base, bits, at):  # type: ignore[no-untyped-def]
-    distance = np.int64(table[base + at].mark & DISTANCE)
-    if distance == LONGEST:
-        return (at - _home(table[base + at].key, bits)) & ((1 << bits) - 1)
-    return distance
-
-
-@helper
-def _find(table, bits, key, begin):  # type: ignore[no-untyped-def]
-    last = (1 << bits) - 1
-    home = _home(key, bits)
-    for far in range(begin, last + 1):
-        at = (home + far) & last
-        mark = table[at].mark
-        if mark == EMPTY or _distance(table, 0, bits, at) < far:
-            return NONE
-        if mark < TOMBSTONE and table[at].key == key:
-            return at
-    return NONE
 
 
 @helper
 def _next(table, bits, key, at):  # type: ignore[no-untyped-def]
     """The next record with the same key, or NONE."""
-    return _find(table, bits, key, ((at - _home(key, bits)) & ((1 << bits) - 1)) + 1)
-
-
-@helper
-def _visit(visited, levels, level, found, new, id):  # type: ignore[no-untyped-def]
-    target = np.int64(id)
-    bit = np.uint8(1 << (target & 7))
-    if visited[target >> 3] & bit:
-        return new
-    visited[target >> 3] |= bit
-    levels[target] = level
-    found[new] = id
-    return new + 1
+    return find(table, 0, bits, key, ((at - home_of(key, bits)) & ((1 << bits) - 1)) + 1)
 
 
 @kernel
 def bfs_degaware(low, low_bits, high, high_bits, chunks, pool, source, levels):  # type: ignore[no-untyped-def]
     """Levels by id; those that are not reached stay as they are."""
-    visited = np.zeros((len(levels) + 7) // 8, np.uint8)
-    frontier, found = np.empty(len(levels), np.uint64), np.empty(len(levels), np.uint64)
-    level = 0
-    size = _visit(visited, levels, level, frontier, 0, np.uint64(source))
+    visited, frontier, found = begin_search(source, levels)
+    size, level = 1, 0
     while size > 0:
-        level += 1
-        new = 0
+        level, new = level + 1, 0
         for k in range(size):
-            at = _find(low, low_bits, frontier[k], 0)
+            at = find(low, 0, low_bits, frontier[k], 0)
             if at != NONE:
                 while at != NONE:
-                    new = _visit(visited, levels, level, found, new, low[at].value)
+                    new = visit(visited, levels, level, found, new, low[at].value)
                     at = _next(low, low_bits, frontier[k], at)
                 continue
-            at = _find(high, high_bits, frontier[k], 0)
+            at = find(high, 0, high_bits, frontier[k], 0)
             if at != NONE:
                 c = np.int64(high[at].value)
                 for edge in range(chunks[c].start, chunks[c].start + (1 << chunks[c].bits)):
                     if pool[edge].mark < TOMBSTONE:
-                        new = _visit(visited, levels, level, found, new, pool[edge].key)
+                        new = visit(visited, levels, level, found, new, pool[edge].key)
         frontier, found, size = found, frontier, new
 
 
 @helper
 def _give(low, low_bits, high, high_bits, low_work, high_work, id, share):  # type: ignore[no-untyped-def]
     """Add to the value of a vertex, found by its id; a vertex without edges has none."""
-    at = _find(low, low_bits, id, 0)
+    at = find(low, 0, low_bits, id, 0)
     if at != NONE:
         low_work[at] += share
         return
-    at = _find(high, high_bits, id, 0)
+    at = find(high, 0, high_bits, id, 0)
     if at != NONE:
         high_work[at] += share
 
@@ -107,7 +61,7 @@ def superstep_degaware(  # type: ignore[no-untyped-def]
     for k in range(len(low)):
         if low[k].mark >= TOMBSTONE:
             continue
-        first = _find(low, low_bits, low[k].key, 0)
+        first = find(low, 0, low_bits, low[k].key, 0)
         at, held = first, 0
         while at != NONE:
             held += 1
@@ -148,7 +102,7 @@ def _mean_distance(table, base, bits):  # type: ignore[no-untyped-def]
     total, count = 0, 0
     for at in range(1 << bits):
         if table[base + at].mark < TOMBSTONE:
-            total += _distance(table, base, bits, at)
+            total += distance_of(table, base, bits, at)
             count += 1
     return total / count if count else np.nan
 

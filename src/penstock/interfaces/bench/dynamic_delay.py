@@ -7,18 +7,9 @@ from time import thread_time
 
 import numpy as np
 
-from penstock.jit import kernel
+from penstock.interfaces.bench.dynamic_store_kernels import wait
 
 _MANY = 20_000_000
-
-
-@kernel
-def _wait(x, rounds):  # type: ignore[no-untyped-def]
-    for _ in range(rounds):
-        x ^= x << np.int64(13)
-        x ^= x >> np.int64(7)
-        x ^= x << np.int64(17)
-    return x
 
 
 @cache
@@ -26,11 +17,11 @@ def _round_nanoseconds() -> float:
     """By the time of this thread alone, and the best of several: others on the machine only make
     it longer.
     """
-    _wait(np.int64(1), 1)
+    wait(np.int64(1), 1)
     times = []
     for _ in range(5):
         begin = thread_time()
-        _wait(np.int64(88172645463325252), _MANY)
+        wait(np.int64(88172645463325252), _MANY)
         times.append(thread_time() - begin)
     return min(times) * 1e9 / _MANY
 

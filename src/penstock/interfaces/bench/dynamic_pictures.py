@@ -5,14 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from penstock.drawing.colors import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY
 from penstock.drawing.style import (
-    BLUE,
-    GREEN,
-    GREY,
-    INK,
-    ORANGE,
-    PURPLE,
-    SKY,
     Row,
     add_legend,
     add_note,

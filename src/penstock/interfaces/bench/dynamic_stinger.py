@@ -3,13 +3,15 @@
 Vertices are found by their number alone. An edge takes 32 bytes (neighbour, weight, two times), a
 block has a head. The search for an edge, or for an empty place, goes along the blocks; a deleted
 edge leaves its place empty for the next. ``delay`` is how long each access to another place in
-memory waits, in rounds of :func:`_wait`: one for a vertex and one for each block.
+memory waits, in rounds of :func:`.dynamic_store_kernels.wait`: one for a vertex and one for each
+block.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from penstock.interfaces.bench.dynamic_store_kernels import begin_search, doubled, visit, wait
 from penstock.jit import helper, kernel
 
 BLOCK_EDGES = 14
@@ -24,29 +26,12 @@ EDGE = np.dtype([("id", "<i8"), ("weight", "<i8"), ("first", "<i8"), ("recent", 
 
 
 @helper
-def _wait(x, rounds):  # type: ignore[no-untyped-def]
-    """Steps of a random generator, each of which needs the one before."""
-    for _ in range(rounds):
-        x ^= x << np.int64(13)
-        x ^= x >> np.int64(7)
-        x ^= x << np.int64(17)
-    return x
-
-
-@helper
-def _doubled(array, used):  # type: ignore[no-untyped-def]
-    larger = np.empty(2 * len(array), array.dtype)
-    larger[:used] = array[:used]
-    return larger
-
-
-@helper
 def _add(vertices, heads, edges, counters, unique, delay, v, target, now):  # type: ignore[no-untyped-def]
     """Put an edge into the first empty place, or a new block at the end; gives the arrays."""
     last, place = np.int64(NONE), np.int64(NONE)
     block = vertices[v].first
     while block != NONE:
-        counters[WAITED] = _wait(counters[WAITED], delay)
+        counters[WAITED] = wait(counters[WAITED], delay)
         if unique:
             for at in range(block * BLOCK_EDGES, (block + 1) * BLOCK_EDGES):
                 if edges[at].id == target:
@@ -61,7 +46,7 @@ def _add(vertices, heads, edges, counters, unique, delay, v, target, now):  # ty
         place = counters[BLOCKS]
         counters[BLOCKS] += 1
         if place == len(heads):
-            heads, edges = _doubled(heads, place), _doubled(edges, place * BLOCK_EDGES)
+            heads, edges = doubled(heads, place), doubled(edges, place * BLOCK_EDGES)
         heads[place].next = NONE
         heads[place].count = 0
         heads[place].vertex = v
@@ -88,7 +73,7 @@ def _add(vertices, heads, edges, counters, unique, delay, v, target, now):  # ty
 def _delete(vertices, heads, edges, counters, unique, delay, v, target):  # type: ignore[no-untyped-def]
     block = vertices[v].first
     while block != NONE:
-        counters[WAITED] = _wait(counters[WAITED], delay)
+        counters[WAITED] = wait(counters[WAITED], delay)
         for at in range(block * BLOCK_EDGES, (block + 1) * BLOCK_EDGES):
             if edges[at].id == target:
                 edges[at].id = NONE
@@ -105,10 +90,10 @@ def update_stinger(vertices, heads, edges, counters, src, dst, adds, unique, del
     """Apply rows in order; gives the arrays, which may have grown."""
     for i in range(len(src)):
         v, target = np.int64(src[i]), np.int64(dst[i])
-        counters[WAITED] = _wait(counters[WAITED], delay)
+        counters[WAITED] = wait(counters[WAITED], delay)
         while v >= len(vertices):
             old = len(vertices)
-            vertices = _doubled(vertices, old)
+            vertices = doubled(vertices, old)
             for k in range(old, len(vertices)):
                 vertices[k].first = NONE
                 vertices[k].degree = 0
@@ -122,29 +107,19 @@ def update_stinger(vertices, heads, edges, counters, src, dst, adds, unique, del
 @kernel
 def bfs_stinger(vertices, heads, edges, source, levels):  # type: ignore[no-untyped-def]
     """Levels by the number of a vertex; those that are not reached stay as they are."""
-    visited = np.zeros((len(levels) + 7) // 8, np.uint8)
-    frontier, found = np.empty(len(levels), np.int64), np.empty(len(levels), np.int64)
-    frontier[0], size, level = source, 1, 0
-    visited[source >> 3] |= np.uint8(1 << (source & 7))
-    levels[source] = 0
+    visited, frontier, found = begin_search(source, levels)
+    size, level = 1, 0
     while size > 0:
-        level += 1
-        new = 0
+        level, new = level + 1, 0
         for k in range(size):
-            if frontier[k] >= len(vertices):
+            v = np.int64(frontier[k])
+            if v >= len(vertices):
                 continue
-            block = vertices[frontier[k]].first
+            block = vertices[v].first
             while block != NONE:
                 for at in range(block * BLOCK_EDGES, (block + 1) * BLOCK_EDGES):
-                    target = edges[at].id
-                    if target == NONE:
-                        continue
-                    bit = np.uint8(1 << (target & 7))
-                    if not visited[target >> 3] & bit:
-                        visited[target >> 3] |= bit
-                        levels[target] = level
-                        found[new] = target
-                        new += 1
+                    if edges[at].id != NONE:
+                        new = visit(visited, levels, level, found, new, edges[at].id)
                 block = heads[block].next
         frontier, found, size = found, frontier, new
 

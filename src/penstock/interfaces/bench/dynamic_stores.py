@@ -7,6 +7,7 @@ once; else as often as it was added, and a delete removes all of them.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Protocol
 
 import numpy as np
@@ -59,7 +60,37 @@ class Store(Protocol):
         """Each vertex gives its rank to its neighbours in equal parts."""
 
 
-class BaselineVec:
+class _ArrayStore(ABC):
+    """A store whose kernels write edges and levels into arrays."""
+
+    @property
+    @abstractmethod
+    def num_edges(self) -> int:
+        """Edges there are."""
+
+    @abstractmethod
+    def _read_edges(self, src: U64, dst: U64) -> None:
+        """Write all edges into arrays of their number."""
+
+    @abstractmethod
+    def _search(self, source: int, levels: Array) -> None:
+        """Write the levels of the vertices that are reached."""
+
+    def edges(self) -> tuple[U64, U64]:
+        """All of them."""
+        src: U64 = np.empty(self.num_edges, np.uint64)
+        dst = np.empty_like(src)
+        self._read_edges(src, dst)
+        return src, dst
+
+    def bfs(self, source: int, num_ids: int) -> Array:
+        """Levels."""
+        levels: Array = np.full(num_ids, -1, np.int32)
+        self._search(source, levels)
+        return levels
+
+
+class BaselineVec(_ArrayStore):
     """A hash table of vertices, each with a growing array."""
 
     def __init__(self, *, unique: bool = True) -> None:
@@ -89,19 +120,13 @@ class BaselineVec:
             self.unique, self.delay,
         )  # fmt: skip
 
-    def edges(self) -> tuple[U64, U64]:
-        """All of them."""
-        src, dst = _pairs(self.num_edges)
+    def _read_edges(self, src: U64, dst: U64) -> None:
         baselines.edges_vec(self._vertices, self._pool, self._counters, src, dst)
-        return src, dst
 
-    def bfs(self, source: int, num_ids: int) -> Array:
-        """Levels."""
-        levels: Array = np.full(num_ids, -1, np.int32)
+    def _search(self, source: int, levels: Array) -> None:
         baselines.bfs_vec(
             self._vertices, self._heads, self._pool, self._counters, source, levels
         )  # fmt: skip
-        return levels
 
     def first_ranks(self) -> Ranks:
         """Ones."""
@@ -134,19 +159,13 @@ class BaselineMap(BaselineVec):
             dst, adds, self.unique, self.delay,
         )  # fmt: skip
 
-    def edges(self) -> tuple[U64, U64]:
-        """All of them."""
-        src, dst = _pairs(self.num_edges)
+    def _read_edges(self, src: U64, dst: U64) -> None:
         baselines.edges_map(self._vertices, self._pool, self._nodes, self._counters, src, dst)
-        return src, dst
 
-    def bfs(self, source: int, num_ids: int) -> Array:
-        """Levels."""
-        levels: Array = np.full(num_ids, -1, np.int32)
+    def _search(self, source: int, levels: Array) -> None:
         baselines.bfs_map(
             self._vertices, self._heads, self._pool, self._nodes, self._counters, source, levels
         )
-        return levels
 
     def superstep(self, ranks: Ranks) -> None:
         """One step of PageRank."""
@@ -155,7 +174,7 @@ class BaselineMap(BaselineVec):
         )
 
 
-class Stinger:
+class Stinger(_ArrayStore):
     """Lists of blocks."""
 
     def __init__(self, *, unique: bool = True) -> None:
@@ -184,17 +203,11 @@ class Stinger:
             self.delay,
         )  # fmt: skip
 
-    def edges(self) -> tuple[U64, U64]:
-        """All of them."""
-        src, dst = _pairs(self.num_edges)
+    def _read_edges(self, src: U64, dst: U64) -> None:
         stinger.edges_stinger(self._vertices, self._heads, self._edges, src, dst)
-        return src, dst
 
-    def bfs(self, source: int, num_ids: int) -> Array:
-        """Levels."""
-        levels: Array = np.full(num_ids, -1, np.int32)
+    def _search(self, source: int, levels: Array) -> None:
         stinger.bfs_stinger(self._vertices, self._heads, self._edges, source, levels)
-        return levels
 
     def first_ranks(self) -> Ranks:
         """Ones."""
@@ -205,7 +218,7 @@ class Stinger:
         stinger.superstep_stinger(self._vertices, self._heads, self._edges, *ranks)
 
 
-class DegAware:
+class DegAware(_ArrayStore):
     """DegAwareRHH as published."""
 
     def __init__(
@@ -250,17 +263,11 @@ class DegAware:
         low, high = self._counters[[degaware.LOW_BITS, degaware.HIGH_BITS]].tolist()
         return self._low, low, self._high, high, self._chunks, self._pool
 
-    def edges(self) -> tuple[U64, U64]:
-        """All of them."""
-        src, dst = _pairs(self.num_edges)
+    def _read_edges(self, src: U64, dst: U64) -> None:
         reading.edges_degaware(self._low, self._high, self._chunks, self._pool, src, dst)
-        return src, dst
 
-    def bfs(self, source: int, num_ids: int) -> Array:
-        """Levels."""
-        levels: Array = np.full(num_ids, -1, np.int32)
+    def _search(self, source: int, levels: Array) -> None:
         reading.bfs_degaware(*self._tables, source, levels)
-        return levels
 
     def first_ranks(self) -> Ranks:
         """Ones."""
@@ -289,7 +296,3 @@ def _counters(count: int, waited: int) -> I64:
     found: I64 = np.zeros(count, np.int64)
     found[waited] = 88172645463325252
     return found
-
-
-def _pairs(count: int) -> tuple[U64, U64]:
-    return np.empty(count, np.uint64), np.empty(count, np.uint64)

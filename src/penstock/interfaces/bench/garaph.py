@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from penstock.config import format_bytes
 from penstock.interfaces.bench import garaph_devices as devices
 from penstock.interfaces.bench import garaph_experiments as experiments
 from penstock.interfaces.bench import garaph_pictures as pictures
 from penstock.interfaces.bench.garaph_workloads import Garaph
 from penstock.interfaces.bench.suite import Cells, Experiment, Row, Suite, as_time, grouped
+
+
+def _headline(facts: Row) -> str:
+    name = facts["graph"] or f"RMAT scale {facts['scale']}"
+    return (
+        f"{name}: {facts['num_vertices']:,} vertices, {facts['num_edges']:,} edges; a GPU with "
+        f"{format_bytes(facts['shared_bytes'])} of shared memory for a block; {facts['threads']} "
+        f"threads, best of {facts['repeat']}"
+    )
 
 
 def _pages_table(rows: list[Row]) -> list[Cells]:
@@ -90,6 +100,7 @@ def as_number(value: float | None) -> str:
 
 SUITE: Suite[Garaph] = Suite(
     "garaph",
+    _headline,
     {
         "pages": Experiment(
             "Rounds of atomic additions of each page, counted (Garaph's Figure 8); correlation of "

@@ -5,12 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.drawing.colors import BLUE, GREEN, GREY, INK, ORANGE
 from penstock.drawing.style import (
-    BLUE,
-    GREEN,
-    GREY,
-    INK,
-    ORANGE,
     Row,
     add_legend,
     add_note,

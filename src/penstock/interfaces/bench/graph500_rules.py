@@ -23,7 +23,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,8 +50,7 @@ NOT_JOINED, NOT_TIGHT, REACH_DIFFERS = 8, 9, 10
 Found = tuple[int, int, int, Edges]
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """The first thing found to be wrong."""
 
     rule: int

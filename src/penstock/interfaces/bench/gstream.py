@@ -9,6 +9,14 @@ from penstock.interfaces.bench.suite import Cells, Experiment, Row, Suite, as_ti
 from penstock.interfaces.bench.workloads import Workbench
 
 
+def _headline(facts: Row) -> str:
+    return (
+        f"RMAT scale {facts['scale']}: {facts['num_vertices']:,} vertices, {facts['num_edges']:,} "
+        f"edges, {facts['pages']:,} pages of {format_bytes(facts['page_bytes'])} in each direction"
+        f"; {facts['threads']} threads, best of {facts['repeat']}"
+    )
+
+
 def _pages_table(rows: list[Row]) -> list[Cells]:
     found: list[Cells] = [("", "pages", "copied in each level or iteration")]
     for name, mine in grouped(rows, "algorithm"):
@@ -107,6 +115,7 @@ def _modes_table(rows: list[Row]) -> list[Cells]:
 
 SUITE: Suite[Workbench] = Suite(
     "gstream",
+    _headline,
     {
         "timeline": Experiment(
             "What the streams do when (GStream's Figure 4)",

@@ -12,6 +12,14 @@ from penstock.interfaces.bench.suite import Cells, Experiment, Row, Suite, as_ti
 LOOKS = (1, 2, 4, 8, 16, 32, 64)
 
 
+def _headline(facts: Row) -> str:
+    return (
+        f"RMAT scale {facts['scale']}, undirected: {facts['num_vertices']:,} vertices, "
+        f"{facts['num_edges']:,} edges; {facts['threads']} threads, {facts['roots']} roots, "
+        f"best of {facts['repeat']}"
+    )
+
+
 def as_teps(rate: float) -> str:
     """
     >>> as_teps(1_234_567_890), as_teps(4_560_000)
@@ -141,6 +149,7 @@ def _flat_table(rows: list[Row]) -> list[Cells]:
 
 SUITE: Suite[Netalx] = Suite(
     "netalx",
+    _headline,
     {
         "edges": Experiment(
             "Edges of each level of one search (Figure 3.3, Table 3.1)",

@@ -7,14 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.config import format_bytes
+from penstock.drawing.colors import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY
 from penstock.drawing.style import (
-    BLUE,
-    GREEN,
-    GREY,
-    INK,
-    ORANGE,
-    PURPLE,
-    SKY,
     Row,
     add_legend,
     add_note,

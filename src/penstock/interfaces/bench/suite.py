@@ -64,6 +64,8 @@ class Suite(Generic[B]):
     """Experiments of a paper, in the order of its figures."""
 
     name: str
+    #: What was run on in one line, from the facts of the workbench.
+    headline: Callable[[Row], str]
     experiments: Mapping[str, Experiment[B]]
 
     def chosen(self, names: str | None) -> list[str]:

@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 import typer
 from typer.core import TyperGroup
 
+from penstock.interfaces.cli._records import with_single_options
+
 
 class LazyCommands(TyperGroup):
     """A group whose command ``name`` is the function ``command`` of the module ``prefix + name``,
@@ -30,5 +32,6 @@ class LazyCommands(TyperGroup):
         if hasattr(module, "app"):
             return typer.main.get_command(module.app)
         holder = typer.Typer(add_completion=False)
-        holder.command(cmd_name, cls=getattr(module, "COMMAND_CLASS", None))(module.command)
+        register = holder.command(cmd_name, cls=getattr(module, "COMMAND_CLASS", None))
+        register(with_single_options(module.command))
         return typer.main.get_command(holder)

@@ -23,13 +23,15 @@ _PART = 1 << 19
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A result in a few lines."""
+    """A result in a few lines.
+
+    For ``--json``, ``top`` has the best rows, ``(id, value)``, and ``summary`` what was found in
+    all.
+    """
 
     heading: str
     body: str
-    #: The ``k`` best rows, ``(id, value)``, as ``--json`` has them.
     top: list[tuple[Any, Any]]
-    #: What was found in all.
     summary: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from penstock.interfaces.cli._options import Debug, Json, Overwrite, Threads
-from penstock.interfaces.cli._suites import ExperimentNames, PictureKind, suffix_of
+from penstock.interfaces.cli._options import Output, Threads
+from penstock.interfaces.cli._suites import ExperimentNames, Files, Repeat, folder_of, run_suite
 
 
 def command(
+    *,
     scale: Annotated[
         int, typer.Option(help="2 to this many vertices, 32 requests each.", min=4, max=26)
     ] = 16,
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where pictures, results and live graphs go.")
-    ] = Path("bench-dynamic"),
+    out: Annotated[Path, folder_of("pictures, results and live graphs")] = Path("bench-dynamic"),
     experiments: ExperimentNames = None,
     stores: Annotated[
         str | None,
@@ -31,37 +30,16 @@ def command(
         Path | None,
         typer.Option(metavar="DIR", help="Real streams to replay: see the documentation."),
     ] = None,
-    repeat: Annotated[int, typer.Option(help="Runs of each; the best counts.", min=1)] = 3,
-    pictures: PictureKind = "png",
+    repeat: Repeat = 3,
     threads: Threads = None,
-    overwrite: Overwrite = False,
-    json: Json = False,
-    debug: Debug = False,
+    files: Files,
+    output: Output,
 ) -> None:
     """Run DegAwareRHH's experiments: a live graph beside the stores its authors compare."""
     from penstock.interfaces.bench.dynamic import SUITE
     from penstock.interfaces.bench.dynamic_runs import chosen_stores
     from penstock.interfaces.bench.dynamic_workbench import Dynamic
-    from penstock.interfaces.cli._bars import watching
-    from penstock.interfaces.cli._output import show
 
-    names = SUITE.chosen(experiments)
-    with watching(kernels=True) as progress:
-        bench = Dynamic(
-            scale, out, chosen_stores(stores), batch, data, threads, repeat, progress,
-        )  # fmt: skip
-        data_found = SUITE.run(bench, names, suffix_of(pictures), overwrite=overwrite)
-    show("" if json else as_text(data_found), data_found, as_json=json)
-
-
-def as_text(data: dict[str, Any]) -> str:
-    """Tables for people."""
-    from penstock.interfaces.bench.dynamic import SUITE
-    from penstock.interfaces.cli._suites import suite_text
-
-    first = (
-        f"RMAT scale {data['scale']}: {data['num_requests']:,} requests, both directions, for "
-        f"{data['num_edges']:,} edges, {data['batch']:,} at a time; {data['threads']} threads, "
-        f"best of {data['repeat']}"
-    )
-    return suite_text(SUITE, data, first)
+    chosen = chosen_stores(stores)
+    bench = Dynamic(scale, out, chosen, batch, data, threads, repeat)
+    run_suite(SUITE, experiments, files, output, bench)

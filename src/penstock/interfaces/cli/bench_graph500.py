@@ -7,10 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from penstock.interfaces.cli._options import Debug, Json, Memory, PageSize, Threads
+from penstock.interfaces.cli._options import Limits, Output
 
 
 def command(
+    *,
     scale: Annotated[int, typer.Option(help="2 to this many vertices.", min=1, max=31)],
     edgefactor: Annotated[int, typer.Option(help="Edges for each vertex.", min=1)] = 16,
     roots: Annotated[int, typer.Option(help="Searches of each kernel.", min=1)] = 64,
@@ -26,11 +27,8 @@ def command(
             "current one, which goes away.",
         ),
     ] = None,
-    page_size: PageSize = None,
-    memory: Memory = None,
-    threads: Threads = None,
-    json: Json = False,
-    debug: Debug = False,
+    limits: Limits,
+    output: Output,
 ) -> None:
     """Run Graph500: generate edges, construct, search from each root, validate every answer."""
     from penstock.interfaces.bench.graph500 import Settings, chosen_kernels, run_benchmark
@@ -38,12 +36,12 @@ def command(
     from penstock.interfaces.cli._output import show
 
     settings = Settings(
-        scale, edgefactor, roots=roots, kernels=chosen_kernels(kernels), seed=seed, memory=memory,
-        threads=threads, page_size=page_size, out=out,
+        scale, edgefactor, roots=roots, kernels=chosen_kernels(kernels), seed=seed, out=out,
+        **vars(limits),
     )  # fmt: skip
     with watching(kernels=True) as progress:
         data = run_benchmark(settings, progress)
-    show("" if json else as_text(data), data, as_json=json)
+    show("" if output.json else as_text(data), data, as_json=output.json)
     if not data["validated"]:
         typer.echo(f"penstock: {failure_line(data)}", err=True)
         raise typer.Exit(1)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.interfaces.cli._options import Debug, Json, Overwrite, Threads
+from penstock.interfaces.cli._options import Output, Overwrite, Threads
 
 if TYPE_CHECKING:
     from penstock.store.graph import Graph
@@ -23,6 +23,7 @@ _SHOWN = 5
 
 
 def command(
+    *,
     scale: Annotated[
         int, typer.Option(help="2 to this many vertices, 16 edges each.", min=1, max=31)
     ] = 18,
@@ -35,21 +36,20 @@ def command(
         typer.Option(metavar="DIR", help="Keep the graph in this directory. Default: discard it."),
     ] = None,
     overwrite: Overwrite = False,
-    json: Json = False,
-    debug: Debug = False,
+    output: Output,
 ) -> None:
     """Make a graph, build it in less memory than its edges take, verify it, rank it, search it."""
     from penstock.interfaces.cli._output import show, write_out
 
     def say(text: str) -> None:
-        if not json:
+        if not output.json:
             write_out(text + "\n")
 
     with _folder(keep) as folder:
         data = run(folder / _NAME, scale, memory, threads, say, overwrite=overwrite)
         if keep is None:
             data["path"] = None
-    show("\n" + _next_steps(None if keep is None else keep / _NAME), data, as_json=json)
+    show("\n" + _next_steps(None if keep is None else keep / _NAME), data, as_json=output.json)
     if data["verified"]["problems"]:
         raise typer.Exit(1)
 

@@ -8,12 +8,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from penstock.interfaces.cli._options import Debug, GraphPath, Json, Overwrite, Threads
+from penstock.interfaces.cli._options import GraphPath, Output, Overwrite, Threads
 
 FormatName = Literal["txt", "csv", "tsv", "parquet"]
 
 
 def command(
+    *,
     graph: GraphPath,
     file: Annotated[
         Path,
@@ -26,8 +27,7 @@ def command(
     ] = None,
     overwrite: Overwrite = False,
     threads: Threads = None,
-    json: Json = False,
-    debug: Debug = False,
+    output: Output,
 ) -> None:
     """Write the edges to a file, in your own ids, with weights and attributes."""
     from penstock.config import format_bytes
@@ -50,4 +50,4 @@ def command(
         "seconds": seconds,
     }
     text = f"{file}: {opened.num_edges:,} edges, {format_bytes(size)}, in {seconds:.1f} s"
-    show(text, data, as_json=json)
+    show(text, data, as_json=output.json)

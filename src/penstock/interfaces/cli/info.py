@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from penstock.interfaces.cli._options import Debug, GraphPath, Json
+from penstock.interfaces.cli._options import GraphPath, Output
 
 
-def command(graph: GraphPath, json: Json = False, debug: Debug = False) -> None:
+def command(graph: GraphPath, output: Output) -> None:
     """Show what a graph holds. Reads its catalog only, so it is quick on any size; of a live graph,
     its log too.
     """
@@ -17,7 +17,7 @@ def command(graph: GraphPath, json: Json = False, debug: Debug = False) -> None:
 
     if is_live(graph):
         data = describe_live(graph)
-        show("" if json else live_text(data), data, as_json=json)
+        show("" if output.json else live_text(data), data, as_json=output.json)
         return
     data = describe(read_catalog(graph), graph)
-    show("" if json else as_text(data), data, as_json=json)
+    show("" if output.json else as_text(data), data, as_json=output.json)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from penstock.errors import OptionError
-from penstock.interfaces.cli._options import Debug, Json, Memory, Overwrite, Threads
+from penstock.interfaces.cli._options import Memory, Output, Overwrite, Threads
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +21,7 @@ _OF_GRAPHS = ("degrees", "components")
 
 
 def command(
+    *,
     source: Annotated[
         Path,
         typer.Argument(
@@ -46,8 +47,7 @@ def command(
     overwrite: Overwrite = False,
     memory: Memory = None,
     threads: Threads = None,
-    json: Json = False,
-    debug: Debug = False,
+    output: Output,
 ) -> None:
     """Draw a graph's degrees or components, or what a run found and how it went."""
     from penstock.config import format_bytes
@@ -73,7 +73,7 @@ def command(
         save_figure(axes.figure.figure, file, overwrite=overwrite)
     size = file.stat().st_size
     data = {"source": str(source), "kind": chosen, "file": str(file), "bytes": size}
-    show(f"{file}: {chosen} of {source}, {format_bytes(size)}", data, as_json=json)
+    show(f"{file}: {chosen} of {source}, {format_bytes(size)}", data, as_json=output.json)
 
 
 def _kind_of_graph(source: Path, kind: str | None) -> str:
@@ -91,8 +91,9 @@ def _kind_of_graph(source: Path, kind: str | None) -> str:
 def plot_graph(graph: Graph, kind: str, options: dict[str, Any]) -> Axes:
     """Run what it takes, and draw it."""
     from penstock.algorithms import find
+    from penstock.drawing.colors import BLUE, ORANGE
     from penstock.drawing.results import number_of, set_titles
-    from penstock.drawing.style import BLUE, ORANGE, add_legend
+    from penstock.drawing.style import add_legend
 
     if kind == "components":
         return find("connected_components")(graph, **options).plot(kind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -59,40 +60,102 @@ def algorithms_text() -> str:
     return "\n".join([first, *lines])
 
 
+of_result = o.in_panel("The result")
+of_resuming = o.in_panel("Stopping and going on")
+
+
+@dataclass(frozen=True)
+class ResultOptions:
+    """What is made of the result."""
+
+    out: Annotated[
+        Path | None,
+        of_result(metavar="FILE", help="Write all values to a file that ends in .parquet or .csv."),
+    ] = None
+    edges: Annotated[
+        Path | None,
+        of_result(
+            "--edges",
+            metavar="FILE",
+            help="Write the edges that were found, if the algorithm finds some, to such a file.",
+        ),
+    ] = None
+    top: Annotated[int, of_result(help="How many vertices to show.", min=0)] = 10
+    iterations: Annotated[bool, of_result("--iterations", help="Show each iteration.")] = False
+    verify: Annotated[
+        bool, of_result("--verify", help="Check the result by another method, in memory.")
+    ] = False
+    trace: Annotated[
+        Path | None,
+        of_result(
+            metavar="FILE",
+            help="Write the timeline of reads, copies and kernels, for Chrome's trace viewer; if "
+            "the name ends in .png, .svg or .pdf, draw it too.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """What a run keeps in files on its way, and what it may replace."""
+
+    tmpdir: Annotated[
+        Path | None,
+        o.of_work(help="Where values go that do not fit memory. Default: beside the graph."),
+    ] = None
+    checkpoint: Annotated[
+        Path | None,
+        of_resuming(
+            "--checkpoint",
+            metavar="DIR",
+            help="Save the state here now and then, and when interrupted. Default, if one of the "
+            "next two is given: .GRAPH.ALGO.checkpoint beside the graph.",
+        ),
+    ] = None
+    checkpoint_every: Annotated[
+        str | None,
+        of_resuming(
+            metavar="WHEN",
+            help="Iterations (10) or time (30s, 5min, 1h) between checkpoints. Default: 1min.",
+        ),
+    ] = None
+    resume: Annotated[
+        bool, of_resuming("--resume", help="Go on from the checkpoint, if there is one.")
+    ] = False
+    overwrite: Annotated[
+        bool,
+        typer.Option(
+            "--overwrite",
+            help="Replace files that are there; and start again where a run that did not finish "
+            "has left a checkpoint, unless --resume goes on from it.",
+        ),
+    ] = False
+
+    def in_python(self, graph: Path, algorithm: str) -> dict[str, Any]:
+        """The options by the names that algorithms have for them."""
+        given = dict(vars(self))
+        if self.checkpoint is None and (self.resume or self.checkpoint_every):
+            given["checkpoint"] = default_checkpoint(graph, algorithm)
+        return given
+
+
 def command(
     context: typer.Context,
     algorithm: Annotated[str, typer.Argument(metavar="ALGO", help="The algorithm.")],
     graph: o.GraphPath,
-    out: o.Out = None,
-    edges: o.EdgesOut = None,
-    top: o.Top = 10,
-    iterations: o.Iterations = False,
-    verify: o.Verify = False,
-    trace: o.Trace = None,
-    memory: o.Memory = None,
-    threads: o.Threads = None,
-    streams: o.Streams = None,
-    devices: o.Devices = None,
-    division: o.Division = None,
-    dispatch: o.Dispatch = None,
-    cache: o.Cache = None,
-    cache_pages: o.CachePages = None,
-    no_load: o.NoLoad = False,
-    tmpdir: o.RunTmpdir = None,
-    checkpoint: o.CheckpointFolder = None,
-    checkpoint_every: o.CheckpointEvery = None,
-    resume: o.Resume = False,
-    overwrite: o.OverwriteOutputs = False,
-    json: o.Json = False,
-    debug: o.Debug = False,
+    wanted: ResultOptions,
+    work: o.WorkOptions,
+    files: FileOptions,
+    output: o.Output,
 ) -> None:
     """Run an algorithm on a graph of any size, in the memory it is given."""
+    out, edges = wanted.out, wanted.edges
     write, write_edges = writer_of(out), writer_of(edges, "edges")
-    options = run_options(locals())
-    picture = picture_of(trace)
+    options = {"trace": wanted.trace, **work.in_python(), **files.in_python(graph, algorithm)}
+    picture = picture_of(wanted.trace)
     if picture is not None:
         options["trace"] = picture.with_suffix(".json")
-    check_places([out, edges, picture, options["trace"]], overwrite=overwrite)
+    check_places([out, edges, picture, options["trace"]], overwrite=files.overwrite)
 
     from penstock.algorithms import find
     from penstock.interfaces.cli._bars import Notes, watching
@@ -107,17 +170,17 @@ def command(
         raise OptionError(f"edges: {chosen.name} finds no edges; use --out")
     parameters = own_values(chosen, opened, context.obj)
     with watching(kernels=True) as progress, saying_how_to_go_on(options["checkpoint"]):
-        if resume and not saved_state(options["checkpoint"]).exists():
+        if files.resume and not saved_state(options["checkpoint"]).exists():
             progress.note(f"there is no checkpoint in {options['checkpoint']}: starting anew")
         expected = estimate(opened, chosen, parameters, options)
         if not isinstance(progress, Notes):
             progress.note(estimate_text(expected))
         result = chosen(opened, **parameters, progress=progress, **options)
-    shown = view(chosen.name, result, top)
+    shown = view(chosen.name, result, wanted.top)
     data = report_data(chosen.name, opened, parameters, result)
     data |= {"estimate": expected, "top": shown.top, "summary": shown.summary}
     data |= {"out": out, "edges": edges}
-    if verify:
+    if wanted.verify:
         chosen.verify(opened, result)
         data |= {"verified": True, "measured_error": result.stats.get("measured_error")}
     if out is not None:
@@ -128,8 +191,10 @@ def command(
         from penstock.interfaces.pictures import timeline
 
         timeline(options["trace"], picture)
-    text = "" if json else run_text(opened, result, shown.text, data, with_iterations=iterations)
-    show(text, data, as_json=json)
+    text = ""
+    if not output.json:
+        text = run_text(opened, result, shown.text, data, with_iterations=wanted.iterations)
+    show(text, data, as_json=output.json)
 
 
 def run_text(
@@ -155,19 +220,6 @@ def run_text(
     if data["edges"] is not None:
         last.append(f"{data['edges']}: {len(result.edges):,} edges")
     return "\n\n".join(part for part in [*parts, "\n".join(last)] if part)
-
-
-def run_options(given: dict[str, Any]) -> dict[str, Any]:
-    """From the command line's options to those that every algorithm takes."""
-    same = (
-        *("memory", "threads", "streams", "devices", "division", "dispatch", "cache"),
-        *("cache_pages", "trace", "tmpdir", "checkpoint", "checkpoint_every", "resume"),
-        "overwrite",
-    )
-    options = {name: given[name] for name in same}
-    if options["checkpoint"] is None and (options["resume"] or options["checkpoint_every"]):
-        options["checkpoint"] = default_checkpoint(given["graph"], given["algorithm"])
-    return {**options, "load": not given["no_load"]}
 
 
 def default_checkpoint(graph: Path, algorithm: str) -> Path:

@@ -7,17 +7,17 @@ from typing import Annotated
 
 import typer
 
-from penstock.interfaces.cli._options import Debug, GraphPath, Json, Threads
+from penstock.interfaces.cli._options import GraphPath, Output, Threads
 
 _SHOWN = 20
 
 
 def command(
+    *,
     graph: GraphPath,
     threads: Threads = None,
     most: Annotated[int, typer.Option(help="Problems to list.", min=1)] = _SHOWN,
-    json: Json = False,
-    debug: Debug = False,
+    output: Output,
 ) -> None:
     """Check every byte of a graph: checksums, counts, order, both directions; the log of a live
     graph, the index that scan keeps beside a graph, or a folder of --checkpoint.
@@ -54,7 +54,7 @@ def command(
         f"{graph}: {verdict}; checked {report.pages:,} pages ({format_bytes(report.bytes)}) "
         f"and {report.edges:,} edges in {seconds:.1f} s"
     )
-    show("\n".join(lines), data, as_json=json)
+    show("\n".join(lines), data, as_json=output.json)
     if not report.ok:
         typer.echo(
             f"penstock: {graph}: damaged ({verdict}); restore it from a copy or rebuild it",
