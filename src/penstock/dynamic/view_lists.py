@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from penstock.dynamic.changes import PlainLists, StandingLists
 from penstock.errors import CorruptionError
 from penstock.jit import kernel
 from penstock.store.list_graph import MemoryLists, PackedLists, copy_lists, measure
@@ -112,13 +111,14 @@ class ChangedLists:
         """See :class:`~penstock.store.source.ListSource`."""
         some, count = slice(vertices.start, vertices.stop), len(vertices)
         added, chosen = _standing(self._added, some), tuple(self._added.columns[k] for k in columns)
+        starts, ends, new = added
         if stored is None:
-            copy_lists(added.starts, added.ends, (added.neighbours, *chosen), out)
+            copy_lists(starts, ends, (new, *chosen), out)
             return
         kept: U8 = np.empty(len(stored.neighbours), np.uint8)
-        none = StandingLists(added.starts[:0], added.ends[:0], added.neighbours)
+        none = (starts[:0], ends[:0], new)
         gone = none if self._removed is None else _standing(self._removed, some)
-        _sift(PlainLists(stored.offsets, stored.neighbours), gone, added, kept, out.offsets)
+        _sift(stored[:2], gone, added, kept, out.offsets)
         if int(out.offsets[count]) > len(out.neighbours):
             raise CorruptionError(
                 f"{self.base!r}: with what was changed since, the lists of vertices "
@@ -126,25 +126,17 @@ class ChangedLists:
                 f"than the {len(out.neighbours):,} of any page; the base is not the one that the "
                 "changes were made to: restore it"
             )
-        plan = _Sifted(stored.offsets, kept, added.starts, added.ends, out.offsets)
-        _merge(stored.neighbours, added.neighbours, out.neighbours, plan)
-        for old, new, column in zip(stored.columns, chosen, out.columns, strict=True):
-            _merge(old, new, column, plan)
+        plan = (stored.offsets, kept, starts, ends, out.offsets)
+        _merge(stored.neighbours, new, out.neighbours, plan)
+        for old, more, column in zip(stored.columns, chosen, out.columns, strict=True):
+            _merge(old, more, column, plan)
 
 
-class _Sifted(NamedTuple):
-    """Which entries of old lists are kept, what is added to each, and where the new lists begin."""
-
-    old_offsets: Array
-    kept: U8
-    starts: U64
-    ends: U64
-    offsets: Array
-
-
-def _standing(lists: Tables, some: slice) -> StandingLists:
-    """The lists of some vertices, for kernels."""
-    return StandingLists(lists.starts[some], lists.ends[some], lists.neighbours)
+def _standing(lists: Tables, some: slice) -> tuple[U64, U64, U32]:
+    """Where the lists of some vertices begin and end, and what they are in: a plain tuple, which
+    costs a call of a kernel less than a record. There are some calls for each page of a stream.
+    """
+    return lists.starts[some], lists.ends[some], lists.neighbours
 
 
 def make_source(side: Side, base_pages: tuple[I64, I64]) -> MemoryLists | ChangedLists:
@@ -162,12 +154,12 @@ def _sift(old, removed, added, kept, offsets):  # type: ignore[no-untyped-def]
     it among those that are removed (in no order; the last vertices may have none); and where the
     lists begin that are made of those kept and the new ones.
     """
-    gone_starts, gone_ends, gone = removed.starts, removed.ends, removed.neighbours
-    starts, ends = added.starts, added.ends
+    (old_offsets, entries), (gone_starts, gone_ends, gone) = old, removed
+    starts, ends, _ = added
     one, total = np.uint64(1), np.uint64(0)
     offsets[0] = 0
     for i in range(np.uint64(len(starts))):
-        begin, end = np.uint64(old.offsets[i]), np.uint64(old.offsets[i + one])
+        begin, end = np.uint64(old_offsets[i]), np.uint64(old_offsets[i + one])
         count = np.uint64(0)
         if i < np.uint64(len(gone_starts)):
             count = gone_ends[i] - gone_starts[i]
@@ -177,8 +169,8 @@ def _sift(old, removed, added, kept, offsets):  # type: ignore[no-untyped-def]
         else:
             out = np.sort(gone[gone_starts[i] : gone_ends[i]])
             for k in range(begin, end):
-                at = np.searchsorted(out, old.neighbours[k])
-                kept[k] = at == len(out) or out[at] != old.neighbours[k]
+                at = np.searchsorted(out, entries[k])
+                kept[k] = at == len(out) or out[at] != entries[k]
                 total += np.uint64(kept[k])
         total += ends[i] - starts[i]
         offsets[i + one] = total
@@ -186,7 +178,9 @@ def _sift(old, removed, added, kept, offsets):  # type: ignore[no-untyped-def]
 
 @kernel
 def _merge(old, new, out, plan):  # type: ignore[no-untyped-def]
-    """What is kept of each old list, and then the new one, to where :func:`_sift` says."""
+    """What is kept of each old list, and then the new one, to where :func:`_sift` says. ``plan``:
+    where old lists begin, what is kept, where new ones begin and end, where those made begin.
+    """
     old_offsets, kept, starts, ends, offsets = plan
     one = np.uint64(1)
     for i in range(np.uint64(len(starts))):
