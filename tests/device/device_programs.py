@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from penstock.program import Program
 
@@ -106,3 +107,30 @@ MIXED = Program(
     fixed={"kind": np.uint8},
     name="mixed",
 )
+
+
+def assert_same(ours, theirs, name, rtol):
+    """Two results of the program of that name have the same values, floats within ``rtol``."""
+    for field in globals()[name].state:
+        one, two = getattr(ours, field), getattr(theirs, field)
+        assert one.dtype == two.dtype
+        if one.dtype.kind == "f":
+            np.testing.assert_allclose(one, two, rtol=rtol)
+        else:
+            np.testing.assert_array_equal(one, two)
+    assert ours.stats["iterations"] == theirs.stats["iterations"]
+    assert ours.stats["totals"] == pytest.approx(theirs.stats["totals"], rel=rtol)
+
+
+def plain_program(**changed):
+    """A program that sums what comes, with some of its parts changed."""
+    whole = {
+        "state": {"x": np.float64},
+        "init": lambda vertex: 1.0,
+        "gather": lambda src, edge, dst: src.x,
+        "sum": "add",
+        "identity": 0.0,
+        "apply": lambda old, a: a,
+        "name": "plain",
+    }
+    return Program(**{**whole, **changed})
