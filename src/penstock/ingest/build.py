@@ -27,6 +27,7 @@ from penstock.ingest.plan import DiskPlan, SortPlan, plan_disk, plan_sort
 from penstock.ingest.repack import repack
 from penstock.ingest.rows import UNLIMITED, ReadResult, SourceRows, check_columns, read_rows
 from penstock.ingest.sorting import SortSpec, widest
+from penstock.ingest.spill import Spill
 from penstock.process import arrow_from_system, return_freed_memory
 from penstock.progress import Progress, Silent
 from penstock.protocols import Source
@@ -136,17 +137,11 @@ class _Build:
         )
         del read
         self._settle()
+        budget = options.memory if self.scratch else UNLIMITED
         numbering = number(
-            space,
-            drop_loops=options.self_loops == "drop",
-            by_degree=options.vertex_order == "degree",
-            lists_by_degree=(options.vertex_order, options.neighbour_order) == ("none", "degree"),
-            target=self.target,
-            budget=options.memory if self.scratch else UNLIMITED,
-            threads=options.threads,
-            progress=self.progress,
+            space, options, self.target, budget=budget, progress=self.progress,
             name=self.source.name,
-        )
+        )  # fmt: skip
         del space
         self._settle()
         if numbering.num_vertices == 0:
@@ -282,9 +277,8 @@ class _Build:
         for number_, group in enumerate(passes):
             last = number_ == len(passes) - 1
             distributions = distribute(
-                numbering, group, sort_spec, plan, mirrored=not options.directed,
-                drop_loops=options.self_loops == "drop", threads=options.threads,
-                scratch=self.scratch, progress=self.progress, take=last,
+                numbering, self._spills(group, plan), sort_spec, plan, options,
+                progress=self.progress, take=last,
             )  # fmt: skip
             self._settle()
             for direction in group:
@@ -298,6 +292,14 @@ class _Build:
             rules["bad_lines_skipped"] = self.source.bad_lines.count
         rules["duplicates_dropped"] = numbering.num_rows - numbering.loops_dropped - num_edges
         return replace(catalog, num_edges=num_edges, rules=rules)
+
+    def _spills(self, directions: tuple[Direction, ...], plan: SortPlan) -> dict[Direction, Spill]:
+        """Empty ones, which share the memory that there is for buckets."""
+        room = plan.bucket_bytes // len(directions)
+        return {
+            direction: Spill(self.scratch and self.scratch / f"buckets.{direction}", room)
+            for direction in directions
+        }
 
     def _check_space(self, plan: DiskPlan) -> None:
         if self.scratch is None or not isinstance(self.target, GraphFolder):

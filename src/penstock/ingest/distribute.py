@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from penstock.ingest.keys import Buckets, make_buckets, make_keys, scatter
 from penstock.ingest.numbering import Numbering
+from penstock.ingest.options import BuildOptions
 from penstock.ingest.packing import width_of
 from penstock.ingest.plan import MAX_BUCKETS, SortPlan
 from penstock.ingest.sorting import Rows, SortSpec, load_rows, reduce_rows, to_lists
@@ -31,15 +31,16 @@ class Distribution:
 
 
 def distribute(
-    numbering: Numbering, directions: tuple[Direction, ...], spec: SortSpec, plan: SortPlan, *,
-    mirrored: bool, drop_loops: bool, threads: int, scratch: Path | None, progress: Progress,
-    take: bool,
+    numbering: Numbering, spills: dict[Direction, Spill], spec: SortSpec, plan: SortPlan,
+    options: BuildOptions, *, progress: Progress, take: bool,
 ) -> dict[Direction, Distribution]:  # fmt: skip
-    """Go through all rows once, and put them into the buckets of each direction.
+    """Go through all rows once, and put them into the buckets of each direction, which ``spills``
+    hold.
 
     With ``take`` the rows are used up, and the numbering's table is given back to the system.
     """
     first = np.uint64(numbering.first_id)
+    mirrored, drop_loops = not options.directed, options.self_loops == "drop"
     copies = 2 if mirrored else 1
 
     def keys_of(chunk: IntChunk, direction: Direction, *, track: bool) -> tuple[U64, U32]:
@@ -55,13 +56,10 @@ def distribute(
     stop = numbering.num_vertices << spec.shift
     align = spec.shift if spec.input_order else 0
     found: dict[Direction, Distribution] = {}
-    for direction in directions:
+    for direction, spill in spills.items():
         samples, _ = keys_of(numbering.samples, direction, track=False)
         buckets = make_buckets(samples, plan.num_buckets, 0, stop, align)
-        folder = scratch and scratch / f"buckets.{direction}"
-        found[direction] = Distribution(
-            buckets, Spill(folder, plan.bucket_bytes // len(directions))
-        )
+        found[direction] = Distribution(buckets, spill)
 
     def divide(piece: Any) -> tuple[int, dict[Direction, tuple[int, list[tuple[int, list[U8]]]]]]:
         chunk = numbering.rows.load(piece)
@@ -69,13 +67,13 @@ def distribute(
             np.ascontiguousarray(chunk.columns[name], dtype) for name, dtype in spec.columns.items()
         ]
         out = {}
-        for direction in directions:
+        for direction in spills:
             keys, rows = keys_of(chunk, direction, track=bool(columns))
             out[direction] = (len(keys), scatter(keys, rows, columns, found[direction].buckets))
         return len(chunk), out
 
     progress.start("distributing", numbering.num_rows, "edges")
-    for rows, parts in ordered_map(divide, numbering.rows.pieces(take=take), threads):
+    for rows, parts in ordered_map(divide, numbering.rows.pieces(take=take), options.threads):
         for direction, (count, blocks) in parts.items():
             found[direction].num_rows += count
             for bucket, arrays in blocks:

@@ -19,6 +19,7 @@ from penstock.ingest.ids import (
     rank_rows,
     sorted_unique,
 )
+from penstock.ingest.options import BuildOptions
 from penstock.ingest.order import ISOLATED, count_degrees, fingerprint, number_vertices
 from penstock.ingest.plan import enough
 from penstock.ingest.rows import UNLIMITED, ReadResult, Rows, SpoolRows, extra_ids
@@ -188,10 +189,12 @@ def _check_count(count: int) -> None:
 
 
 def number(
-    space: IdSpace, *, drop_loops: bool, by_degree: bool, lists_by_degree: bool,
-    target: GraphFolder | MemoryTarget, budget: int, threads: int, progress: Progress, name: str,
+    space: IdSpace, options: BuildOptions, target: GraphFolder | MemoryTarget, *,
+    budget: int, progress: Progress, name: str,
 ) -> Numbering:  # fmt: skip
     """Count degrees, take a sample of the rows, and number the vertices."""
+    drop_loops, by_degree = options.self_loops == "drop", options.vertex_order == "degree"
+    lists_by_degree = not by_degree and options.neighbour_order == "degree"
     _check_count(space.bound)
     arrays = 3 if lists_by_degree else 1
     if 4 * arrays * space.bound > budget * 3 // 4:
@@ -203,8 +206,8 @@ def number(
     degrees: U32 = np.zeros(space.bound, np.uint32)
     looped: U8 = np.zeros(space.bound if drop_loops and not space.everyone else 0, np.uint8)
     samples, seen, num_rows, most, loops = _count(
-        space, degrees, looped, drop_loops=drop_loops, threads=threads, progress=progress,
-        name=name,
+        space, degrees, looped, drop_loops=drop_loops, threads=options.threads,
+        progress=progress, name=name,
     )  # fmt: skip
     ends = 2 * (num_rows - loops)
     if ends >= 1 << 32 and int(degrees.sum(dtype=np.int64)) != ends:

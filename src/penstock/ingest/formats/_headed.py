@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from penstock.errors import InputError, OptionError
 from penstock.ingest.formats._bytes import file_size
@@ -34,25 +35,28 @@ def header_counts(fields: list[bytes], where: str, meaning: str) -> list[int]:
     return counts
 
 
-def rows_source(
-    path: str,
-    options: ReadOptions,
-    *,
-    num_vertices: int,
-    num_edges: int,
-    skip_lines: int,
-    weighted: bool,
-    directed: bool,
-    comment: bytes,
-    tag: bytes = b"",
-) -> Source:
-    """Rows "source target [weight]" with ids 1 .. n after a header of ``skip_lines`` lines."""
-    columns = Columns(0, 1, (2,), (WEIGHT,), has_weight=True) if weighted else Columns(0, 1)
+class Header(NamedTuple):
+    """What the first ``lines`` lines of a file say of the rows below."""
+
+    path: str
+    lines: int
+    num_vertices: int
+    num_edges: int
+    weighted: bool
+    directed: bool
+
+
+def rows_source(header: Header, options: ReadOptions, comment: bytes, tag: bytes = b"") -> Source:
+    """Rows "source target [weight]" with ids 1 .. n below a header."""
+    path, num_vertices = header.path, header.num_vertices
+    columns = Columns(0, 1)
+    if header.weighted:
+        columns = Columns(0, 1, (2,), (WEIGHT,), has_weight=True)
     layout = Layout(
         path=path,
         columns=columns,
         comment=comment,
-        skip_lines=skip_lines,
+        skip_lines=header.lines,
         id_range=(1, num_vertices),
         tag=tag,
     )
@@ -63,7 +67,7 @@ def rows_source(
         for chunk in read_rows([layout], options, bad_lines, advance):
             rows += len(chunk)
             yield chunk
-        check_count(path, rows + bad_lines.count, num_edges)
+        check_count(path, rows + bad_lines.count, header.num_edges)
 
     return Source(
         chunks=chunks,
@@ -73,7 +77,7 @@ def rows_source(
         columns=dict.fromkeys(columns.names),
         weight=columns.weight,
         declared=range(1, num_vertices + 1),
-        directed=directed,
+        directed=header.directed,
         bad_lines=bad_lines,
         name=path,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from penstock.errors import InputError
 from penstock.ingest.formats._bytes import text_lines
 from penstock.ingest.formats._columns import refuse_columns, wants_weight
-from penstock.ingest.formats._headed import header_counts, only_file, rows_source
+from penstock.ingest.formats._headed import Header, header_counts, only_file, rows_source
 from penstock.ingest.formats._lines import shown
 from penstock.protocols import ReadOptions, Source
 
@@ -40,14 +40,6 @@ def open_source(data: list[str], options: ReadOptions) -> Source:
     if problem[:2] != [b"p", b"sp"] or len(problem) != 4:
         raise InputError(f"{where}: found {shown(b' '.join(problem))}, expected {meaning}")
     num_vertices, num_edges = header_counts(problem[2:], where, meaning)
-    return rows_source(
-        path,
-        options,
-        num_vertices=num_vertices,
-        num_edges=num_edges,
-        skip_lines=number,
-        weighted=wants_weight(options, path, present=True),
-        directed=True,
-        comment=_COMMENT,
-        tag=b"a",
-    )
+    weighted = wants_weight(options, path, present=True)
+    header = Header(path, number, num_vertices, num_edges, weighted, directed=True)
+    return rows_source(header, options, comment=_COMMENT, tag=b"a")

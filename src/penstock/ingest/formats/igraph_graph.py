@@ -16,7 +16,7 @@ import numpy as np
 
 from penstock.ingest.formats._attributes import choose_attributes, number_array, number_type
 from penstock.ingest.formats._labels import read_labels
-from penstock.ingest.formats._objects import Rows, attribute_words, object_source
+from penstock.ingest.formats._objects import Edges, Rows, attribute_words, object_source
 from penstock.protocols import ReadOptions, Source
 from penstock.types import U64, Array
 
@@ -60,11 +60,9 @@ def open_source(data: Any, options: ReadOptions) -> Source:
             source, target = ends[start : start + len(edges)].T
             yield _both_ways(source, target, columns) if both_ways else (source, target, columns)
 
-    return object_source(
-        NAME, rows, labels, dtypes, weight,
-        num_edges=2 * num_edges - sum(data.is_loop()) if both_ways else num_edges,
-        directed=data.is_directed(), chunk_rows=options.chunk_rows,
-    )  # fmt: skip
+    count = 2 * num_edges - sum(data.is_loop()) if both_ways else num_edges
+    edges = Edges(rows, count, data.is_directed(), dtypes, weight)
+    return object_source(NAME, labels, edges, options.chunk_rows)
 
 
 def _both_ways(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from penstock.errors import InputError
 from penstock.ingest.formats._bytes import text_lines
 from penstock.ingest.formats._columns import refuse_columns, wants_weight
-from penstock.ingest.formats._headed import header_counts, only_file, rows_source
+from penstock.ingest.formats._headed import Header, header_counts, only_file, rows_source
 from penstock.ingest.formats._lines import shown
 from penstock.protocols import ReadOptions, Source
 
@@ -61,13 +61,6 @@ def open_source(data: list[str], options: ReadOptions) -> Source:
         raise InputError(
             f"{path}:{number}: a graph needs a square matrix, this one is {rows} x {columns}"
         )
-    return rows_source(
-        path,
-        options,
-        num_vertices=rows,
-        num_edges=entries,
-        skip_lines=number,
-        weighted=wants_weight(options, path, present=kinds[2] != "pattern"),
-        directed=kinds[3] == "general",
-        comment=b"%",
-    )
+    weighted = wants_weight(options, path, present=kinds[2] != "pattern")
+    header = Header(path, number, rows, entries, weighted, directed=kinds[3] == "general")
+    return rows_source(header, options, comment=b"%")

@@ -18,7 +18,7 @@ import numpy as np
 
 from penstock.ingest.formats._attributes import choose_attributes, number_array, number_type
 from penstock.ingest.formats._labels import Labels, read_labels
-from penstock.ingest.formats._objects import Rows, attribute_words, object_source
+from penstock.ingest.formats._objects import Edges, Rows, attribute_words, object_source
 from penstock.protocols import ReadOptions, Source
 from penstock.types import U64, Array
 
@@ -73,11 +73,9 @@ def open_source(data: Any, options: ReadOptions) -> Source:
                 kept = {name: array[once] for name, array in arrays.items()}
                 yield source[once], target[once], kept
 
-    return object_source(
-        NAME, rows, labels, dtypes, weight,
-        num_edges=2 * num_edges - _num_loops(data) if both_ways else num_edges,
-        directed=data.is_directed(), chunk_rows=options.chunk_rows, rows_have_ids=labels.as_given,
-    )  # fmt: skip
+    count = 2 * num_edges - _num_loops(data) if both_ways else num_edges
+    edges = Edges(rows, count, data.is_directed(), dtypes, weight, have_ids=labels.as_given)
+    return object_source(NAME, labels, edges, options.chunk_rows)
 
 
 def _num_loops(graph: Any) -> int:
