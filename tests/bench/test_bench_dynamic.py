@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from bench_rows import of
 
 import penstock as ps
 from penstock.errors import OptionError, VerificationError
@@ -48,23 +49,6 @@ def tiny_data(folder):
     base.with_name("p2p-31.e.mutable_delta").write_text("d 3 4\nu 1 2 85\na 7 8 9\n")
     base.with_name("p2p-31.e").write_text("1 2 85\n5 6 70\n7 8 9\n")
     return data
-
-
-@pytest.fixture(scope="module")
-def rows(bench):
-    """The rows of each experiment, which is run when it is first asked for."""
-    found = {}
-
-    def of(name):
-        if name not in found:
-            found[name] = SUITE.experiments[name].run(bench)
-        return found[name]
-
-    return of
-
-
-def of(rows, **wanted):
-    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
 
 
 def by_hand(requests, unique=True):

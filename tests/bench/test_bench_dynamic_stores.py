@@ -14,6 +14,7 @@ from penstock.interfaces.bench import dynamic_degaware as degaware
 from penstock.interfaces.bench import dynamic_stinger as stinger
 from penstock.interfaces.bench.dynamic_csr import Csr
 from penstock.interfaces.bench.dynamic_runs import RIVALS, Ours, Partitioned
+from penstock.interfaces.bench.dynamic_store_kernels import wait
 from penstock.interfaces.bench.dynamic_stores import BaselineVec, DegAware
 from penstock.interfaces.bench.dynamic_workloads import middle_source, rmat_requests
 from penstock.parallel import Workers
@@ -140,7 +141,7 @@ def test_each_place_is_waited_for(name):
         left = int(store._counters[module.WAITED])
         filled(store, [(1, 2, True)])
         for _ in range(waits):
-            left = int(module._wait(np.int64(left), store.delay))
+            left = int(wait(np.int64(left), store.delay))
         assert store._counters[module.WAITED] == left
     assert edges_of(store) == {(1, 2): 1}
 

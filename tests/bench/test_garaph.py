@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from bench_rows import of
 
 import penstock as ps
 from penstock.device.cuda.kernels import CudaKernels
@@ -170,23 +171,6 @@ def test_pages_have_about_as_many_edges():
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory):
     return Garaph(12, tmp_path_factory.mktemp("bench"), shared_bytes=4 << 10, repeat=1)
-
-
-@pytest.fixture(scope="module")
-def rows(bench):
-    """The rows of each experiment, which is run when it is first asked for."""
-    found = {}
-
-    def of(name):
-        if name not in found:
-            found[name] = SUITE.experiments[name].run(bench)
-        return found[name]
-
-    return of
-
-
-def of(rows, **wanted):
-    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
 
 
 def test_orders_are_those_of_the_graph(bench, tmp_path):

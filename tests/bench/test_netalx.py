@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from bench_rows import of
 
 from penstock.errors import BudgetError
 from penstock.interfaces.bench import netalx_experiments as e
@@ -29,23 +30,6 @@ MEASURED = (
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory):
     return Netalx(SCALE, tmp_path_factory.mktemp("bench"), num_roots=ROOTS, repeat=1)
-
-
-@pytest.fixture(scope="module")
-def rows(bench):
-    """The rows of each experiment, which is run when it is first asked for."""
-    found = {}
-
-    def of(name):
-        if name not in found:
-            found[name] = SUITE.experiments[name].run(bench)
-        return found[name]
-
-    return of
-
-
-def of(rows, **wanted):
-    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
 
 
 def levels_by_hand(graph, root):

@@ -106,3 +106,32 @@ MIXED = Program(
     fixed={"kind": np.uint8},
     name="mixed",
 )
+
+
+def assert_same(ours, theirs, name, rtol=0.0):
+    """Two results of the program of that name have the same totals, and the same values, floats
+    within ``rtol``.
+    """
+    for field in globals()[name].state:
+        one, two = getattr(ours, field), getattr(theirs, field)
+        assert one.dtype == two.dtype
+        if one.dtype.kind == "f" and rtol:
+            np.testing.assert_allclose(one, two, rtol=rtol)
+        else:
+            np.testing.assert_array_equal(one, two)
+    assert ours.stats["iterations"] == theirs.stats["iterations"]
+    assert ours.stats["totals"] == theirs.stats["totals"]
+
+
+def plain_program(**changed):
+    """A program that sums what comes, with some of its parts changed."""
+    whole = {
+        "state": {"x": np.float64},
+        "init": lambda vertex: 1.0,
+        "gather": lambda src, edge, dst: src.x,
+        "sum": "add",
+        "identity": 0.0,
+        "apply": lambda old, a: a,
+        "name": "plain",
+    }
+    return Program(**{**whole, **changed})

@@ -19,13 +19,13 @@ import built_in
 import cuda_shapes
 import numpy as np
 import pytest
+from device_programs import plain_program
 
 from penstock.device.cuda import check as cuda_check
 from penstock.device.cuda.check import Resources, excess, limits
 from penstock.device.cuda.kernels import CudaKernels
 from penstock.device.signature import signature_of
 from penstock.errors import OptionError, ProgramError
-from penstock.program import Program
 
 HOME = Path(__file__).parent
 BLOCK = 256
@@ -91,16 +91,7 @@ def complaints():
     """What is said about programs that cannot be compiled, or not for a GPU."""
     found = []
     for changed in ({"gather": chance}, {"gather": text}, {"apply": pair}):
-        whole = {
-            "state": {"x": np.float64},
-            "init": lambda vertex: 1.0,
-            "gather": lambda src, edge, dst: src.x,
-            "sum": "add",
-            "identity": 0.0,
-            "apply": lambda old, a: a,
-            "name": "wrong",
-        }
-        signature = signature_of(Program(**{**whole, **changed}), {}, {})
+        signature = signature_of(plain_program(name="wrong", **changed), {}, {})
         name = "apply" if "apply" in changed else "gather_warps"
         try:
             CudaKernels(signature, BLOCK).ptx(name, [(8, 0)])

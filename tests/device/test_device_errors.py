@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from device_programs import plain_program
 
 import penstock as ps
 from penstock.errors import OptionError, PenstockError, ProgramError
@@ -16,16 +17,7 @@ TABLE = [1, 2, 3]
 
 
 def program(**changed):
-    whole = {
-        "state": {"x": np.float64},
-        "init": lambda vertex: 1.0,
-        "gather": lambda src, edge, dst: src.x,
-        "sum": "add",
-        "identity": 0.0,
-        "apply": lambda old, a: a,
-        "name": "test",
-    }
-    return ps.Program(**{**whole, **changed})
+    return plain_program(**{"name": "test", **changed})
 
 
 def message(run) -> str:

@@ -9,16 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_making import (
-    PAGE,
-    build,
-    heat_program,
-    label_program,
-    rank_program,
-    resources,
-    run,
-    values,
-)
+from engine_making import PAGE, build, resources, run, values
+from engine_programs import heat_program, label_program, rank_program
 
 import penstock as ps
 from penstock.engine.checkpoint import FILE_NAME, Schedule

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_making import build, label_program, labels, rank_program, ranks, run
+from engine_making import build, labels, ranks, run
+from engine_programs import label_program, rank_program
 
 import penstock as ps
 from penstock.engine.plan import SPARE_BYTES

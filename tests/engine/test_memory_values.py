@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_making import heat_program, options, run
+from engine_making import options, run
+from engine_programs import heat_program
 
 import penstock as ps
 from penstock import algorithms

@@ -6,18 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_making import (
-    build,
-    distances,
-    heat_program,
-    label_program,
-    labels,
-    path_program,
-    rank_program,
-    ranks,
-    run,
-    values,
-)
+from engine_making import build, distances, labels, ranks, run, values
+from engine_programs import heat_program, label_program, path_program, rank_program
 
 import penstock as ps
 from penstock.errors import FormatError, OptionError

@@ -9,19 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_making import (
-    budgets,
-    build,
-    distances,
-    heat_program,
-    label_program,
-    labels,
-    path_program,
-    rank_program,
-    ranks,
-    run,
-    values,
-)
+from engine_making import budgets, build, distances, labels, ranks, run, values
+from engine_programs import heat_program, label_program, path_program, rank_program
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -13,18 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_making import (
-    budgets,
-    build,
-    distances,
-    heat_program,
-    label_program,
-    labels,
-    path_program,
-    rank_program,
-    run,
-    values,
-)
+from engine_making import budgets, build, distances, labels, run, values
+from engine_programs import heat_program, label_program, path_program, rank_program
 
 import penstock as ps
 from penstock.engine.checkpoint import FILE_NAME, Checkpoint, Schedule
@@ -251,7 +241,7 @@ SCRIPT = """
 import os, sys, time
 sys.path[:0] = {path!r}
 import penstock as ps
-from engine_making import rank_program
+from engine_programs import rank_program
 from penstock.progress import Silent
 
 class Slow(Silent):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -45,14 +45,15 @@ def squeezed(limits: Squeeze) -> Iterator[None]:
         unique, collector = ids.sorted_unique, names.NameCollector
 
         def small_sort(*args: Any, **kwargs: Any) -> plan.SortPlan:
-            return replace(
-                plan_sort(*args, **kwargs), bucket_rows=limits.bucket_rows,
-                num_buckets=limits.num_buckets, bucket_bytes=limits.bucket_bytes,
+            return plan_sort(*args, **kwargs)._replace(
+                bucket_rows=limits.bucket_rows,
+                num_buckets=limits.num_buckets,
+                bucket_bytes=limits.bucket_bytes,
                 spool_bytes=limits.spool_bytes,
-            )  # fmt: skip
+            )
 
         def small_read(*args: Any, **kwargs: Any) -> plan.ReadPlan:
-            return replace(plan_read(*args, **kwargs), spool_bytes=limits.spool_bytes)
+            return plan_read(*args, **kwargs)._replace(spool_bytes=limits.spool_bytes)
 
         def small_unique(parts: Any, limit: int, *rest: Any) -> Any:
             small = limit if limit == rows.UNLIMITED else limits.unique_bytes

@@ -36,6 +36,14 @@ def build(path: Path | None, arrays: tuple[Any, ...], **options: Any) -> Graph:
         return ps.build(arrays, path, weights=weighted, page_size=PAGE, memory="64MB", **options)
 
 
+def two_folders(root: Path) -> list[Path]:
+    """Folders for stripes."""
+    far = [root / "a", root / "b"]
+    for folder in far:
+        folder.mkdir()
+    return far
+
+
 def some_edges(n: int = 4000, m: int = 12000, seed: int = 3) -> tuple[Any, Any, Any]:
     """Edges with two lists of several pages each way, and vertices without any."""
     rng = np.random.default_rng(seed)

@@ -22,6 +22,13 @@ def buffer(value: int = 0) -> Any:
     return np.full(4, value, np.uint8)
 
 
+def offered(cache: PageCache, page: int, mine: Any) -> Any:
+    """Fill a buffer with the number of a page and offer it; the buffer to use next."""
+    mine[:] = page
+    free = cache.offer(page, mine, None)
+    return buffer() if free is None else free
+
+
 def test_policies_are_pure_choices() -> None:
     cached = OrderedDict([(7, 5), (3, 1), (9, 2)])
     assert [lru(cached, 1), mru(cached, 1), lfu(cached, 1), keep(cached, 1)] == [7, 9, 3, None]
@@ -106,9 +113,7 @@ def test_never_more_than_its_capacity_and_every_page_its_own(
     for page, hold in uses:
         found = cache.acquire(page)
         if found is None:
-            mine[:] = page
-            free = cache.offer(page, mine, None)
-            mine = buffer() if free is None else free
+            mine = offered(cache, page, mine)
         else:
             assert (found == page).all()
             if hold and len(busy) < 4:
@@ -129,9 +134,7 @@ def test_threads_hammering_it_never_see_another_page(policy: str) -> None:
         for page in rng.integers(0, 20, 3000).tolist():
             found = cache.acquire(page)
             if found is None:
-                mine[:] = page
-                free = cache.offer(page, mine, None)
-                mine = buffer() if free is None else free
+                mine = offered(cache, page, mine)
             else:
                 if not (found == page).all():
                     wrong.append((page, found.copy()))

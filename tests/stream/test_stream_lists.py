@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from stream_making import Opened, all_edges, build, edges_of, some_edges
+from stream_making import Opened, all_edges, build, edges_of, some_edges, two_folders
 
 from penstock.errors import OptionError
 from penstock.store.page import LARGE
@@ -23,9 +23,7 @@ KINDS = ["banded", "slotted", "striped", "memory", "undirected", "out only"]
 @pytest.fixture(scope="module")
 def graphs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     root = tmp_path_factory.mktemp("lists")
-    far = [root / "a", root / "b"]
-    for folder in far:
-        folder.mkdir()
+    far = two_folders(root)
     arrays = some_edges()
     # Vertices of no edges fill pages of their own.
     common = {"num_vertices": 14_000}

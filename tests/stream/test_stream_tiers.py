@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from stream_making import PAGE, Opened, all_edges, build, some_edges
+from stream_making import PAGE, Opened, all_edges, build, some_edges, two_folders
 
 from penstock.errors import CorruptionError
 from penstock.metrics import Metrics
@@ -37,9 +37,7 @@ FOLDER = [HealthCheck.function_scoped_fixture]
 @pytest.fixture(scope="module")
 def graphs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Graph]:
     root = tmp_path_factory.mktemp("tiers")
-    far = [root / "a", root / "b"]
-    for folder in far:
-        folder.mkdir()
+    far = two_folders(root)
     arrays = some_edges()
     rng = np.random.default_rng(2)
     wide = (rng.integers(0, 200_000, 60_000), rng.integers(0, 200_000, 60_000))

@@ -30,7 +30,7 @@ import numpy as np
 
 from penstock.distributed.outbox import Outbox
 from penstock.distributed.shard import Shard, grown
-from penstock.distributed.visiting import Visiting, enlist, send, take_first
+from penstock.distributed.visiting import Visiting, enlist, send, smallest_free, take_first
 from penstock.distributed.visitors import Operation
 from penstock.jit import kernel
 from penstock.types import U32, Array
@@ -94,9 +94,7 @@ def _visit(  # type: ignore[no-untyped-def]
                     taken[colors[w]] = turn
         if not (conflict or greedy):
             continue
-        color = np.uint32(0)
-        while taken[color] == turn:
-            color += np.uint32(1)
+        color = smallest_free(taken, turn)
         if color == mine:
             continue
         colors[v] = color

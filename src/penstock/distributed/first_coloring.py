@@ -14,7 +14,7 @@ import numpy as np
 from penstock.distributed.coloring import Colors
 from penstock.distributed.outbox import Outbox
 from penstock.distributed.shard import Shard
-from penstock.distributed.visiting import Visiting, enlist, send, take_first
+from penstock.distributed.visiting import Visiting, enlist, send, smallest_free, take_first
 from penstock.distributed.visitors import Operation
 from penstock.jit import kernel
 from penstock.types import U32, Array
@@ -64,9 +64,7 @@ def _visit(  # type: ignore[no-untyped-def]
             w = neighbours[at]
             if ids[w] < ids[v] and np.int64(colors[w]) <= degree:
                 taken[colors[w]] = mark
-        color = np.uint32(0)
-        while taken[color] == mark:
-            color += np.uint32(1)
+        color = smallest_free(taken, mark)
         colors[v] = color
         for at in range(starts[v], stops[v]):
             w = neighbours[at]

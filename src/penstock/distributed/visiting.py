@@ -48,6 +48,15 @@ def send(rows, filled, owner, target, other, value, operation):  # type: ignore[
     return k + 1
 
 
+@always_inline
+def smallest_free(taken, mark):  # type: ignore[no-untyped-def]
+    """The smallest colour that does not have the mark of those that are taken."""
+    color = np.uint32(0)
+    while taken[color] == mark:
+        color += np.uint32(1)
+    return color
+
+
 class Visiting:
     """The vertices of a shard that wait to be visited."""
 

@@ -6,7 +6,7 @@ Needs Matplotlib, the extra ``penstock[plot]``, and imports it when something is
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,6 @@ from penstock.files import unfinished
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-Row = dict[str, Any]
 
 SUFFIXES = (".png", ".svg", ".pdf")
 #: The same rows give the same bytes.
@@ -101,16 +99,6 @@ def open_figure(path: Path, width: float, height: float) -> Iterator[Figure]:
         figure = new_figure(width, height)
         yield figure
         save_figure(figure, path)
-
-
-def rows_of(rows: Iterable[Row], **wanted: object) -> list[Row]:
-    """The rows with these values."""
-    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
-
-
-def distinct(rows: Iterable[Row], key: str) -> list[Any]:
-    """The values of a key, each once, in order."""
-    return list(dict.fromkeys(row[key] for row in rows))
 
 
 def add_note(figure: Figure, text: str) -> None:

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from penstock.engine.checkpoint_file import StoredColumn
 from penstock.engine.windows import EarlierLists, Window
 from penstock.stream.lists import Piece
 from penstock.types import U8, U32, Array
@@ -37,19 +38,8 @@ Call = tuple[Callable[..., Any], int, tuple[Any, ...]]
 _NO_VALUES: U32 = np.empty(0, np.uint32)
 
 
-class EdgeColumn(Protocol):
+class EdgeColumn(StoredColumn, Protocol):
     """A number for each entry of all lists, in their order."""
-
-    @property
-    def length(self) -> int:
-        """How many there are."""
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """What they are."""
-
-    def read(self, begin: int, end: int) -> Array:
-        """Those of entries ``begin`` to ``end``."""
 
     def write(self, begin: int, values: Array) -> None:
         """Set those from ``begin`` on."""

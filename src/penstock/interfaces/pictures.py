@@ -10,16 +10,8 @@ from pathlib import Path
 
 from penstock.config import format_bytes
 from penstock.drawing.colors import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
-from penstock.drawing.style import (
-    Row,
-    add_legend,
-    add_note,
-    as_seconds,
-    distinct,
-    open_figure,
-    plain_ticks,
-    rows_of,
-)
+from penstock.drawing.rows import Row, distinct, rows_of
+from penstock.drawing.style import add_legend, add_note, as_seconds, open_figure, plain_ticks
 from penstock.drawing.timeline import add_part_names, draw_lanes
 from penstock.trace import read_trace
 

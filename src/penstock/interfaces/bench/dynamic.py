@@ -10,14 +10,6 @@ from penstock.interfaces.bench.dynamic_workbench import Dynamic
 from penstock.interfaces.bench.suite import Cells, Experiment, Row, Suite, as_time, grouped
 
 
-def _headline(facts: Row) -> str:
-    return (
-        f"RMAT scale {facts['scale']}: {facts['num_requests']:,} requests, both directions, for "
-        f"{facts['num_edges']:,} edges, {facts['batch']:,} at a time; {facts['threads']} threads, "
-        f"best of {facts['repeat']}"
-    )
-
-
 def as_rate(rate: float) -> str:
     """
     >>> as_rate(12_345_678), as_rate(4_560)
@@ -32,6 +24,14 @@ def as_distance(value: float | None) -> str:
     ('1.23', '-')
     """
     return "-" if value is None else f"{value:.2f}"
+
+
+def _headline(facts: Row) -> str:
+    return (
+        f"RMAT scale {facts['scale']}: {facts['num_requests']:,} requests, both directions, for "
+        f"{facts['num_edges']:,} edges, {facts['batch']:,} at a time; {facts['threads']} threads, "
+        f"best of {facts['repeat']}"
+    )
 
 
 def _construction_table(rows: list[Row]) -> list[Cells]:

@@ -6,15 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.drawing.colors import BLUE, GREEN, GREY, INK, ORANGE
-from penstock.drawing.style import (
-    Row,
-    add_legend,
-    add_note,
-    distinct,
-    open_figure,
-    plain_ticks,
-    rows_of,
-)
+from penstock.drawing.rows import Row, distinct, rows_of
+from penstock.drawing.style import add_legend, add_note, open_figure, plain_ticks
 from penstock.interfaces.bench.garaph_devices import BOTH, DISPATCHED, HOST, OTHER
 
 if TYPE_CHECKING:

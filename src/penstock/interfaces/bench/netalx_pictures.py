@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.config import format_bytes
 from penstock.drawing.colors import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY
-from penstock.drawing.style import (
-    Row,
-    add_legend,
-    add_note,
-    distinct,
-    open_figure,
-    plain_ticks,
-    rows_of,
-)
+from penstock.drawing.rows import Row, distinct, rows_of
+from penstock.drawing.style import add_legend, add_note, open_figure, plain_ticks
 from penstock.interfaces.bench.netalx_experiments import MODES, OUTCOMES
 from penstock.interfaces.bench.netalx_searches import DUAL, MEMORY, SCALES_LESS, TIERS
 

@@ -19,6 +19,11 @@ ExperimentNames = Annotated[
 Repeat = Annotated[int, typer.Option(help="Runs of each; the best counts.", min=1)]
 
 
+def scale_of(what: str, least: int, most: int) -> Any:
+    """Declares the option for the size of a suite's graph, which has so much for each vertex."""
+    return typer.Option(help=f"2 to this many vertices, {what} each.", min=least, max=most)
+
+
 def folder_of(what: str) -> Any:
     """Declares the option for the folder that a suite writes to."""
     return typer.Option(metavar="DIR", help=f"Where {what} go.")

@@ -8,14 +8,19 @@ from typing import Annotated
 import typer
 
 from penstock.interfaces.cli._options import Output, Threads
-from penstock.interfaces.cli._suites import ExperimentNames, Files, Repeat, folder_of, run_suite
+from penstock.interfaces.cli._suites import (
+    ExperimentNames,
+    Files,
+    Repeat,
+    folder_of,
+    run_suite,
+    scale_of,
+)
 
 
 def command(
     *,
-    scale: Annotated[
-        int, typer.Option(help="2 to this many vertices, 32 requests each.", min=4, max=26)
-    ] = 16,
+    scale: Annotated[int, scale_of("32 requests", 4, 26)] = 16,
     out: Annotated[Path, folder_of("pictures, results and live graphs")] = Path("bench-dynamic"),
     experiments: ExperimentNames = None,
     stores: Annotated[

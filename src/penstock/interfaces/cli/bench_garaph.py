@@ -8,14 +8,19 @@ from typing import Annotated
 import typer
 
 from penstock.interfaces.cli._options import Limits, Output
-from penstock.interfaces.cli._suites import ExperimentNames, Files, Repeat, folder_of, run_suite
+from penstock.interfaces.cli._suites import (
+    ExperimentNames,
+    Files,
+    Repeat,
+    folder_of,
+    run_suite,
+    scale_of,
+)
 
 
 def command(
     *,
-    scale: Annotated[
-        int, typer.Option(help="2 to this many vertices, 16 edges each.", min=4, max=31)
-    ] = 20,
+    scale: Annotated[int, scale_of("16 edges", 4, 31)] = 20,
     graph: Annotated[
         Path | None,
         typer.Option(metavar="GRAPH", help="A graph directory to use instead of making one."),

@@ -5,17 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from penstock.interfaces.cli._options import Limits, Output
-from penstock.interfaces.cli._suites import ExperimentNames, Files, Repeat, folder_of, run_suite
+from penstock.interfaces.cli._suites import (
+    ExperimentNames,
+    Files,
+    Repeat,
+    folder_of,
+    run_suite,
+    scale_of,
+)
 
 
 def command(
     *,
-    scale: Annotated[
-        int, typer.Option(help="2 to this many vertices, 16 edges each.", min=4, max=31)
-    ] = 20,
+    scale: Annotated[int, scale_of("16 edges", 4, 31)] = 20,
     out: Annotated[Path, folder_of("pictures, traces, results and graphs")] = Path("bench-gstream"),
     experiments: ExperimentNames = None,
     repeat: Repeat = 2,

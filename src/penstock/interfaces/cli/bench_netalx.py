@@ -8,14 +8,12 @@ from typing import Annotated
 import typer
 
 from penstock.interfaces.cli._options import Limits, Output
-from penstock.interfaces.cli._suites import ExperimentNames, Files, folder_of, run_suite
+from penstock.interfaces.cli._suites import ExperimentNames, Files, folder_of, run_suite, scale_of
 
 
 def command(
     *,
-    scale: Annotated[
-        int, typer.Option(help="2 to this many vertices, 16 edges each.", min=8, max=30)
-    ] = 20,
+    scale: Annotated[int, scale_of("16 edges", 8, 30)] = 20,
     out: Annotated[Path, folder_of("pictures, results and graphs")] = Path("bench-netalx"),
     experiments: ExperimentNames = None,
     roots: Annotated[int, typer.Option(help="Vertices that searches begin at.", min=1)] = 8,
