@@ -72,14 +72,15 @@ def all_sides(engine: Engine) -> tuple[Array, U32, Array, U32]:
 
 def degrees_of(graph: Graph, direction: Direction, vertices: U32) -> U32:
     """The degrees of some vertices (ascending), as they are stored."""
+    if len(vertices) and int(vertices[-1]) - int(vertices[0]) == len(vertices) - 1:
+        return read_range(graph.degrees(direction), int(vertices[0]), int(vertices[-1]) + 1)
     found: U32 = np.empty(len(vertices), np.uint32)
     begin = 0
     while begin < len(vertices):
         first = int(vertices[begin])
         end = int(np.searchsorted(vertices, VID.type(min(first + PART, NO_VERTEX))))
         part = read_range(graph.degrees(direction), first, int(vertices[end - 1]) + 1)
-        some = part if len(part) == end - begin else part[vertices[begin:end] - VID.type(first)]
-        found[begin:end] = some
+        found[begin:end] = part[vertices[begin:end] - VID.type(first)]
         begin = end
     return found
 
@@ -94,10 +95,10 @@ def gather(engine: Engine, vertices: U32) -> Whole:
         offsets[1:] += each
     np.cumsum(offsets, out=offsets, dtype=offsets.dtype)
     neighbours: U32 = np.empty(offsets[-1], VID)
-    starts = offsets[:-1].copy()
-    for direction, counts in zip(graph.directions, degrees, strict=True):
+    starts = offsets[:-1]
+    for k, direction in enumerate(graph.directions):
+        starts = starts + degrees[k - 1] if k else starts
         _gather_direction(engine, direction, vertices, starts, neighbours)
-        starts += counts
     return Whole(vertices, offsets, neighbours)
 
 
@@ -128,20 +129,31 @@ def least_bytes(counts: Counts) -> int:
 
 
 class WholeLists:
-    """Groups of vertices, and what is needed to gather their lists into the room that the plan
-    grants. A graph whose lists are in memory is one group, for which there need be no room.
+    """What is needed to gather whole lists into the room that the plan grants: those of groups of
+    vertices, which are for ways to run on a stream, or of all vertices, span by span. Lists in
+    memory are one span, for which no room is taken.
     """
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._in_memory = engine.is_resident()
-        #: Where groups begin, and the number of vertices; the words that each needs.
-        self.cuts: I64 = np.array([0, engine.num_vertices], np.int64)
-        self.sizes: I64 = np.zeros(1, np.int64)
+        self._words = 0
         if not self._in_memory:
             self._words = max(engine.take_room(ROOM), least_bytes(engine.counts)) // 4
-            most = max(self._words // 8, 1 << 10)
-            self.cuts, self.sizes = _groups(engine, most, VERTEX_WORDS)
+
+    @cached_property
+    def _groups(self) -> tuple[I64, I64]:
+        return _cut_groups(self.engine, max(self._words // 8, 1 << 10), VERTEX_WORDS)
+
+    @property
+    def cuts(self) -> I64:
+        """Where groups begin, and the number of vertices."""
+        return self._groups[0]
+
+    @property
+    def sizes(self) -> I64:
+        """The words that each group needs."""
+        return self._groups[1]
 
     def close(self) -> None:
         """Give the room back."""
@@ -183,7 +195,7 @@ class WholeLists:
     @cached_property
     def _spans(self) -> list[int]:
         """Where spans begin, and the number of vertices: as many pages as fit, or a part of one."""
-        cuts, sizes = _groups(self.engine, self._words, SPAN_WORDS)
+        cuts, sizes = _cut_groups(self.engine, self._words, SPAN_WORDS)
         ends, places = np.append(0, np.cumsum(sizes)), [0]
         while places[-1] < self.engine.num_vertices:
             group = int(np.searchsorted(cuts, places[-1]))
@@ -202,7 +214,7 @@ class WholeLists:
         )
 
 
-def _groups(engine: Engine, most: int, vertex_words: int) -> tuple[I64, I64]:
+def _cut_groups(engine: Engine, most: int, vertex_words: int) -> tuple[I64, I64]:
     """Where groups begin, and the number of vertices; and the words that each needs, not more than
     ``most`` unless it is one vertex.
     """
