@@ -102,7 +102,8 @@ def test_memory_that_others_hold_is_not_taken():
 def test_no_room():
     pairs = np.arange(5, dtype=np.uint32), np.ones(5)
     with pytest.raises(
-        BudgetError, match=r"cuda:0@2.0 kB: 2.0 kB is not enough .* 3 streams; requires at least 4.7 kB"
+        BudgetError,
+        match=r"cuda:0@2.0 kB: 2.0 kB is not enough .* 3 streams; requires at least 4.7 kB",
     ):
         sort_pairs(*pairs, make_sorter(Device("cuda", memory=2000, block=32)))
 

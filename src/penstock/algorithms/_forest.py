@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.algorithms._trees import root_of
 from penstock.jit import helper, kernel
 from penstock.types import NO_VERTEX
 
@@ -133,14 +134,6 @@ def crossing(lists, v, edge, end, labels, sieve, once, in_order, inward, out):  
 
 
 @helper
-def _find(trees, v):  # type: ignore[no-untyped-def]
-    while trees[v] != v:
-        trees[v] = trees[trees[v]]
-        v = trees[v]
-    return v
-
-
-@helper
 def _before(u, v, weight, other_u, other_v, other_weight):  # type: ignore[no-untyped-def]
     """Whether an edge comes before another."""
     if weight != other_weight:
@@ -195,7 +188,7 @@ def _without_inner(src, dst, weights, begin, end, trees):  # type: ignore[no-unt
     """Move edges between different trees to the front; where they end."""
     kept = begin
     for i in range(begin, end):
-        if _find(trees, src[i]) != _find(trees, dst[i]):
+        if root_of(trees, src[i]) != root_of(trees, dst[i]):
             src[kept], dst[kept], weights[kept] = src[i], dst[i], weights[i]
             kept += 1
     return kept
@@ -228,7 +221,7 @@ def kruskal(src, dst, weights, begin, end, trees):  # type: ignore[no-untyped-de
             continue
         _insertion_sort(src, dst, weights, a, b)
         for i in range(a, b):
-            u, v = _find(trees, src[i]), _find(trees, dst[i])
+            u, v = root_of(trees, src[i]), root_of(trees, dst[i])
             if u != v:
                 trees[max(u, v)] = min(u, v)
                 _swap(src, dst, weights, i, done)
@@ -240,5 +233,5 @@ def kruskal(src, dst, weights, begin, end, trees):  # type: ignore[no-untyped-de
 def join(src, dst, begin, end, trees):  # type: ignore[no-untyped-def]
     """Join the trees at both ends of edges."""
     for i in range(begin, end):
-        u, v = _find(trees, src[i]), _find(trees, dst[i])
+        u, v = root_of(trees, src[i]), root_of(trees, dst[i])
         trees[max(u, v)] = min(u, v)

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from penstock.algorithms._trees import link
 from penstock.jit import atomic_add, atomic_min, compare_and_swap, helper, kernel
 from penstock.types import NO_VERTEX
 
@@ -71,23 +72,6 @@ def name_cores(begin, end, counts, enough, roles, labels):  # type: ignore[no-un
     return cores
 
 
-@helper
-def _link(labels, a, b):  # type: ignore[no-untyped-def]
-    """Join the trees of two labels, as connected components do."""
-    while a != b:
-        high, low = np.uint64(max(a, b)), np.uint64(min(a, b))
-        above = labels[high]
-        if above == low:
-            return
-        if above == high:
-            above = compare_and_swap(labels, high, np.uint32(high), np.uint32(low))
-            if above == high:
-                return
-        a, b = labels[np.uint64(above)], labels[low]
-        if a != above:
-            labels[high] = a
-
-
 @kernel
 def join_cores(begin, end, first, offsets, neighbours, common, degrees, limits, roles, labels):  # type: ignore[no-untyped-def]
     """Similar cores are in one tree."""
@@ -105,7 +89,7 @@ def join_cores(begin, end, first, offsets, neighbours, common, degrees, limits, 
             if other != label and _is_similar(
                 common[edge], size, np.uint64(degrees[u]) + one, limits
             ):
-                _link(labels, label, other)
+                link(labels, label, other)
                 label = labels[v]
 
 

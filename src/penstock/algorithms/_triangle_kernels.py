@@ -15,24 +15,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.engine.window_kernels import lower_bound
 from penstock.jit import atomic_add, count_ones, helper, kernel
 
 OF_VERTICES, OF_EDGES, OF_DIRECTIONS = 0, 1, 2
 #: Vertices that a thread takes at once.
 CLAIM = 256
-
-
-@helper
-def _place(array, begin, end, value):  # type: ignore[no-untyped-def]
-    """The first place from ``begin`` on where an ascending array is not below a value."""
-    low, high = begin, end
-    while low < high:
-        middle = (low + high) >> np.uint64(1)
-        if np.uint64(array[middle]) < value:
-            low = middle + np.uint64(1)
-        else:
-            high = middle
-    return low
 
 
 @helper
@@ -99,7 +87,7 @@ def _search(entries, values, low, edge, entries2, values2, low2, high2, of_w, fo
     """
     of_u, of_v, at = np.uint32(0), np.int64(0), low2
     for k in range(low, edge):
-        at = _place(entries2, at, high2, np.uint64(entries[k]))
+        at = lower_bound(entries2, at, high2, np.uint64(entries[k]))
         if at == high2:
             break
         if entries2[at] == entries[k]:
@@ -192,7 +180,7 @@ def through_rows(  # type: ignore[no-untyped-def]
             break
         for i in range(begin, min(begin + np.uint64(CLAIM), length)):
             low = np.uint64(offsets[i])
-            high = _place(entries, low, np.uint64(offsets[i + one]), np.uint64(hubs))
+            high = lower_bound(entries, low, np.uint64(offsets[i + one]), np.uint64(hubs))
             if high - low < np.uint64(2):
                 continue
             _mark(entries, low, high, marks, ranks)
@@ -247,8 +235,8 @@ def through_lists(  # type: ignore[no-untyped-def]
             low, high = np.uint64(offsets[i]), np.uint64(offsets[i + one])
             v = np.uint64(first) + i
             if low < high and np.uint64(entries[high - one]) >= v:
-                high = _place(entries, low, high, v)
-            edge = max(_place(entries, low, high, np.uint64(low_u)), low + one)
+                high = lower_bound(entries, low, high, v)
+            edge = max(lower_bound(entries, low, high, np.uint64(low_u)), low + one)
             if edge >= high or np.uint64(entries[edge]) >= end2:
                 continue
             _mark(entries, low, high, marks, ranks)

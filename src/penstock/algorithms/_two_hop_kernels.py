@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.engine.window_kernels import lower_bound
 from penstock.jit import atomic_add, count_ones, helper, kernel, prefetch
 
 #: Neighbours whose parts are on their way into the cache.
@@ -60,28 +61,15 @@ def reach(counts, low, last, width, most, entry_bytes, word_bytes, room):  # typ
     return w, entries, reached
 
 
-@helper
-def _place(array, begin, end, value):  # type: ignore[no-untyped-def]
-    """The first place from ``begin`` on where an ascending array is not below a value."""
-    low, high = begin, end
-    while low < high:
-        middle = (low + high) >> np.uint64(1)
-        if np.uint64(array[middle]) < value:
-            low = middle + np.uint64(1)
-        else:
-            high = middle
-    return low
-
-
 @kernel
 def find_parts(begin, end, offsets, neighbours, low, high, places):  # type: ignore[no-untyped-def]
     """Where the parts of sorted lists are that are in a range."""
     one = np.uint64(1)
     for v in range(np.uint64(begin), np.uint64(end)):
         edge, stop = np.uint64(offsets[v]), np.uint64(offsets[v + one])
-        edge = _place(neighbours, edge, stop, low)
+        edge = lower_bound(neighbours, edge, stop, low)
         places[v + v] = edge
-        places[v + v + one] = _place(neighbours, edge, stop, high)
+        places[v + v + one] = lower_bound(neighbours, edge, stop, high)
 
 
 @kernel
@@ -97,7 +85,7 @@ def keep_parts(block, begin, end, low, high, in_order, done, places, entries):  
         if not goes_on:
             places[v + v] = place
         if in_order:
-            edge = _place(neighbours, edge, stop, low)
+            edge = lower_bound(neighbours, edge, stop, low)
         while edge < stop:
             w = np.uint64(neighbours[edge])
             if w >= low and w < high:
@@ -123,7 +111,7 @@ def mark_parts(block, begin, end, target, in_order, done, places):  # type: igno
         if not goes_on:
             places[v + v] = places[v + v + one] = zero
         if in_order:
-            edge = _place(neighbours, edge, stop, target)
+            edge = lower_bound(neighbours, edge, stop, target)
             stop = min(stop, edge + one)
         while edge < stop:
             if np.uint64(neighbours[edge]) == target:

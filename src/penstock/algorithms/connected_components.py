@@ -26,6 +26,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from penstock.algorithms._trees import link
 from penstock.algorithms._vertex_programs import label_by_program, label_needs
 from penstock.algorithms._vids import by_vid, vids_by_vid
 from penstock.engine.algorithm import Task, algorithm
@@ -35,7 +36,7 @@ from penstock.engine.needs import Needs
 from penstock.engine.recovery import Recovery
 from penstock.engine.result import Result
 from penstock.errors import VerificationError
-from penstock.jit import compare_and_swap, helper, kernel, prefetch
+from penstock.jit import helper, kernel, prefetch
 from penstock.store.graph import Graph
 from penstock.store.mapped import iter_parts
 from penstock.types import NO_VERTEX, U32, VID
@@ -229,27 +230,6 @@ def _number(begin, end, labels):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _link(labels, a, b):  # type: ignore[no-untyped-def]
-    """Join the trees of two labels; on the way, vertices are hung one level higher.
-
-    Only roots are hung by compare-and-swap and only others by plain stores, each under an ancestor:
-    threads cannot undo what others did.
-    """
-    while a != b:
-        high, low = np.uint64(max(a, b)), np.uint64(min(a, b))
-        above = labels[high]
-        if above == low:
-            return
-        if above == high:
-            above = compare_and_swap(labels, high, np.uint32(high), np.uint32(low))
-            if above == high:
-                return
-        a, b = labels[np.uint64(above)], labels[low]
-        if a != above:
-            labels[high] = a
-
-
-@helper
 def _fetched(block, end):  # type: ignore[no-untyped-def]
     """The vertex up to which memory is fetched for a list further on; of lists that stand one after
     another the processor does that by itself.
@@ -286,7 +266,7 @@ def _link_second(block, begin, end, labels):  # type: ignore[no-untyped-def]
             prefetch(neighbours, offsets[v - first + ahead])
         edge = np.uint64(offsets[v - first]) + one
         if edge < np.uint64(ends[v - first]):
-            _link(labels, labels[v], labels[neighbours[edge]])
+            link(labels, labels[v], labels[neighbours[edge]])
 
 
 @kernel
@@ -307,7 +287,7 @@ def _link_lists(block, begin, end, labels, skipped, to_smaller):  # type: ignore
                 break
             other = labels[u]
             if other != label:
-                _link(labels, label, other)
+                link(labels, label, other)
                 label = labels[v]
             edge += one
 

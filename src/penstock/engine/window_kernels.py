@@ -8,7 +8,7 @@ from penstock.jit import atomic_add, helper, kernel
 
 
 @helper
-def _place(array, begin, end, value):  # type: ignore[no-untyped-def]
+def lower_bound(array, begin, end, value):  # type: ignore[no-untyped-def]
     """The first place from ``begin`` on where an ascending array is not below a value."""
     low, high = begin, end
     while low < high:
@@ -31,7 +31,7 @@ def measure(block, begin, end, in_order, shift, sizes, meets):  # type: ignore[n
         edge, stop = np.uint64(offsets[v - first]), np.uint64(offsets[v - first + one])
         strip, size, seen = v >> strips, np.uint32(0), np.uint64(len(meets))
         if in_order:
-            stop = _place(neighbours, edge, stop, v)
+            stop = lower_bound(neighbours, edge, stop, v)
         for k in range(edge, stop):
             u = np.uint64(neighbours[k])
             if u < v:
@@ -65,7 +65,7 @@ def take(block, begin, end, start, offsets, lengths, entries, in_order):  # type
     for v in range(np.uint64(begin), np.uint64(end)):
         edge, stop = np.uint64(ends[v - first]), np.uint64(ends[v - first + one])
         if in_order:
-            stop = _place(neighbours, edge, stop, v)
+            stop = lower_bound(neighbours, edge, stop, v)
         size = np.uint32(0)
         for k in range(edge, stop):
             size += np.uint32(neighbours[k] < v)

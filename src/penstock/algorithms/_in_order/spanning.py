@@ -6,15 +6,8 @@ import heapq
 
 import numpy as np
 
-from penstock.jit import helper, kernel
-
-
-@helper
-def _root(parents, place):  # type: ignore[no-untyped-def]
-    while parents[place] != place:
-        parents[place] = parents[parents[place]]
-        place = parents[place]
-    return place
+from penstock.algorithms._trees import root_of
+from penstock.jit import kernel
 
 
 @kernel
@@ -42,7 +35,7 @@ def join_trees(order, src, dst, parents):  # type: ignore[no-untyped-def]
     chosen = np.empty(min(len(order), len(parents)), np.int64)
     count = 0
     for edge in order:
-        one, other = _root(parents, src[edge]), _root(parents, dst[edge])
+        one, other = root_of(parents, src[edge]), root_of(parents, dst[edge])
         if one != other:
             parents[max(one, other)] = min(one, other)
             chosen[count] = edge
@@ -56,7 +49,7 @@ def heavy_between_trees(limit, src, dst, weights, parents):  # type: ignore[no-u
     found = np.empty(len(src), np.int64)
     count = 0
     for edge in range(len(src)):
-        if weights[edge] > limit and _root(parents, src[edge]) != _root(parents, dst[edge]):
+        if weights[edge] > limit and root_of(parents, src[edge]) != root_of(parents, dst[edge]):
             found[count] = edge
             count += 1
     return found[:count]
@@ -106,7 +99,7 @@ def merge_trees(offsets, neighbours, weights, sign, src, dst):  # type: ignore[n
         before = count
         lightest[:] = np.inf
         for place in range(n):
-            trees[place] = _root(parents, place)
+            trees[place] = root_of(parents, place)
         for place in range(n):
             tree = trees[place]
             for entry in range(np.int64(offsets[place]), np.int64(offsets[place + 1])):
@@ -117,7 +110,7 @@ def merge_trees(offsets, neighbours, weights, sign, src, dst):  # type: ignore[n
         for tree in range(n):
             if trees[tree] != tree or lightest[tree] == np.inf:
                 continue
-            one, other = _root(parents, begins[tree]), _root(parents, ends[tree])
+            one, other = root_of(parents, begins[tree]), root_of(parents, ends[tree])
             if one != other:
                 parents[max(one, other)] = min(one, other)
                 src[count], dst[count] = begins[tree], ends[tree]
