@@ -8,7 +8,7 @@ once, by :mod:`penstock.engine.plan`.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,41 +16,33 @@ from time import sleep
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from penstock.arrays import distinct
 from penstock.engine.counts import counts_of
 from penstock.engine.direction import IN_MEMORY, STREAMED, ListCosts
 from penstock.engine.options import RunOptions
 from penstock.engine.plan import Plan
+from penstock.engine.run_memory import RunMemory
 from penstock.engine.topology import Topology
 from penstock.metrics import Metrics, clock
 from penstock.parallel import Workers
 from penstock.process import DeferredSignals
 from penstock.progress import Silent
 from penstock.store.graph import Graph
-from penstock.store.kept import Slot, Value
 from penstock.stream.arena import DEEP_STREAMS
 from penstock.stream.block import Block
 from penstock.stream.budget import Budget
 from penstock.stream.lists import Lists, Piece, piece_edges
 from penstock.stream.resident import ResidentLists
 from penstock.stream.tiers import Tier, TieredLists
-from penstock.types import I64, U32, U64, Array, Direction
+from penstock.types import I64, U32, Array, Direction
 
 Kernel = Callable[..., Any]
-#: Bytes that a processor fetches together.
-CACHE_LINE = 64
 #: Vertices in a range of :meth:`Engine.map_ranges`.
 EACH_VERTICES = 1 << 16
 
 
-def _holder(name: str) -> str:
-    """What the budget calls an array of the engine."""
-    return f"state {name!r}"
-
-
-class Engine:
+class Engine(RunMemory):
     """One run over one graph. A context manager: leaving it ends the threads."""
 
     def __init__(self, graph: Graph, plan: Plan, options: RunOptions) -> None:
@@ -128,78 +120,7 @@ class Engine:
         """Forget the pages that are cached and cache no more: their memory is for others."""
         self._topology.drop_cache()
 
-    # State
-
-    def array(
-        self, name: str, dtype: DTypeLike, fill: object = None, length: int | None = None
-    ) -> Array:
-        """An array with an entry for each vertex, or of another length, counted against the budget.
-        It begins where a cache line does.
-        """
-        kind = np.dtype(dtype)
-        count = self.num_vertices if length is None else length
-        size = count * kind.itemsize
-        self.budget.take(size, _holder(name))
-        # Zeros cost nothing until they are touched.
-        zero = fill is not None and np.isscalar(fill) and not fill
-        room = (np.zeros if zero else np.empty)(size + CACHE_LINE, np.uint8)
-        begin = -room.ctypes.data % CACHE_LINE
-        array = room[begin : begin + size].view(kind.base).reshape(count, *kind.shape)
-        if fill is not None and not zero:
-            array[:] = fill
-        return array
-
-    def hold(self, name: str, size: int) -> None:
-        """Count bytes that are held in other forms than arrays of the engine, in place of what was
-        counted by that name before. Pages that are cached give way to them.
-        """
-        self.budget.give_back(name)
-        if size > self.budget.left and not self.plan.resident:
-            self.drop_cache()
-        self.budget.take(size, name)
-
-    @property
-    def room(self) -> int:
-        """How many bytes the plan grants of those that the run can do with more or fewer of."""
-        return self.plan.room
-
-    def take_room(self, name: str, most: int | None = None, *, with_scratch: bool = False) -> int:
-        """The :attr:`room`, which is counted by a name from now on. ``with_scratch``: and the bytes
-        for everything that works at once.
-        """
-        size = self.room + (self.plan.worker_bytes if with_scratch else 0)
-        size = size if most is None else min(size, most)
-        self.hold(name, size)
-        return size
-
-    def held(self, name: str) -> int:
-        """How many bytes are counted by a name."""
-        return self.budget.holders.get(name, 0)
-
-    def vertex_set(self, name: str) -> U64:
-        """A bit for each vertex, none of them set, counted against the budget."""
-        words = -(-self.num_vertices // 64)
-        return self.array(name, np.uint64, 0, length=words)
-
-    def free(self, name: str) -> None:
-        """Give back what is counted by a name; the caller has let go of it."""
-        self.budget.give_back(_holder(name))
-        self.budget.give_back(name)
-
-    def _held_arrays(self) -> dict[str, int]:
-        """What the arrays with an entry for each vertex have taken of the budget."""
-        return {k: size for k, size in self.budget.holders.items() if k.startswith("state ")}
-
-    def kept(self, slot: Slot[Value], *key: Hashable) -> Value | None:
-        """What an earlier run left with the graph by :meth:`keep`, if it is of use for this one."""
-        return self.graph.kept.get(slot, *key) if self.plan.resident else None
-
-    def keep(self, slot: Slot[Value], *key: Hashable, value: Value) -> None:
-        """Leave something that the plan has room for with the graph, for the next run; but only if
-        the lists stay there, too.
-        """
-        if self.plan.resident:
-            self.graph.kept.put(slot, *key, value=value)
+    # Files and times
 
     def scratch_folder(self) -> Path:
         """Where columns go that do not fit memory: where asked, or beside checkpoint or graph."""
