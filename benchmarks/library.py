@@ -26,8 +26,8 @@ from engine import gapbs, make
 import penstock as ps
 from penstock import algorithms
 from penstock.engine.counts import counts_of
-from penstock.engine.engine import list_bytes
 from penstock.engine.measuring import measure_disk
+from penstock.engine.sizes import list_bytes
 
 Call = Callable[[], object]
 #: Peers that take longer than this are timed once.

@@ -13,11 +13,12 @@ import time
 import pytest
 
 import penstock as ps
-from penstock import config
+from penstock import algorithms, config
 from penstock.ingest import options as build_options
-from torture import _campaign, differential
+from torture import _campaign, _stores, budgets, differential
 from torture.__main__ import main as bench
 from torture._graphs import STORES
+from torture._oracles import CHECKS
 
 FAKE = """
 import os, signal, subprocess, sys, time
@@ -268,3 +269,10 @@ def test_snippets_run(store, tmp_path, monkeypatch, capsys):
     case.pop("directions", None)
     exec(differential.snippet(case), {})
     assert capsys.readouterr().out == "['vé00000' 'vé00000' 'vé00002']\n"
+
+
+def test_every_algorithm_is_attacked():
+    names = set(algorithms.names())
+    tables = (budgets.PARAMETERS, differential._PARAMETERS, CHECKS, _stores._calls("plain"))
+    for table in tables:
+        assert set(table) == names
