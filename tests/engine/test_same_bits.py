@@ -12,15 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_making import (
-    build,
-    edges,
-    heat_program,
-    label_program,
-    path_program,
-    rank_program,
-    run,
-)
+from engine_making import build, edges, run
+from engine_programs import heat_program, label_program, path_program, rank_program
 
 import penstock as ps
 from penstock.arrays import sequential_sum

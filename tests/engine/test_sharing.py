@@ -10,9 +10,10 @@ import pytest
 from engine_making import build, options
 
 from penstock.engine.edge_rows import mark_neighbours
-from penstock.engine.engine import CACHE_LINE, Engine
+from penstock.engine.engine import Engine
 from penstock.engine.needs import Needs, Room
 from penstock.engine.planning import open_engine
+from penstock.engine.run_memory import CACHE_LINE
 from penstock.engine.sharing import (
     NO_LIMIT,
     Scratch,
