@@ -65,7 +65,7 @@ def test_counts_and_edges(directed, on_base, monkeypatch):
         assert problems(table, mine, view.num_vertices) == []
         assert len(table) > (1 if on_base else 4)
         np.testing.assert_array_equal(view.degrees(direction), graph.degrees(direction))
-        assert replace(mine, num_pages=1) == replace(graph.list_stats(direction), num_pages=1)
+        assert mine._replace(num_pages=1) == graph.list_stats(direction)._replace(num_pages=1)
     assert "live graph" in repr(view)
 
 

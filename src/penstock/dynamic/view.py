@@ -79,7 +79,7 @@ class LiveView(Graph):
             grouping, base_pages = survey(side.degrees, side.base, direction)
             self._tables[direction], stats[direction] = grouping
             self._sources[direction] = make_source(side, base_pages)
-        super().__init__(replace(version.description, lists=stats))
+        super().__init__(version.description._replace(lists=stats))
         self.kept_of_ids = version.ids.kept
 
     @cached_property

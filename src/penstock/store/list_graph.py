@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -65,7 +65,7 @@ class ListGraph(Graph):
         found = {each: group_lists(degrees) for each, degrees in self._degrees.items()}
         self._tables = {each: grouping.table for each, grouping in found.items()}
         stats = {each: grouping.stats for each, grouping in found.items()}
-        super().__init__(replace(description, lists=stats))
+        super().__init__(description._replace(lists=stats))
         self.kept_of_ids = ids.kept
 
     @property

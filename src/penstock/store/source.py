@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from penstock.store.layout import Column
@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from penstock.store.paged import PagedGraph
 
 
-@dataclass(frozen=True, slots=True)
-class ListStats:
+class ListStats(NamedTuple):
     """The lists of one direction in numbers."""
 
     num_pages: int
@@ -24,8 +23,7 @@ class ListStats:
     degree_histogram: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
+class Description(NamedTuple):
     """What a graph is, whatever form its lists have."""
 
     num_vertices: int
@@ -33,7 +31,7 @@ class Description:
     num_edges: int
     directed: bool
     #: The directions that there are lists of; an undirected graph has "out" only.
-    lists: Mapping[Direction, ListStats] = field(default_factory=dict)
+    lists: Mapping[Direction, ListStats] = MappingProxyType({})
     columns: tuple[Column, ...] = ()
     #: The column that algorithms take as the weight.
     weight: str | None = None
