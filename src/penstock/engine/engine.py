@@ -229,7 +229,7 @@ class Engine(RunMemory):
             given = distinct(vertices)
             target[given] = 0  # pages without edges are not visited
         begun: set[int] = set()
-        for part in lists.visit(given, work, in_parts=True):
+        for part in lists.visit_in_parts(given, work):
             if part is not None:
                 vertex, value = part
                 target[vertex] = target[vertex] + value if vertex in begun else value

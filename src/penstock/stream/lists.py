@@ -121,17 +121,14 @@ class Lists(Protocol):
         order of the pages. Which stream gets which piece is nobody's business, or a dealer's.
         """
 
-    def visit(
-        self,
-        vertices: U32,
-        work: Work,
-        *,
-        dealer: Dealer | None = None,
-        in_parts: bool = False,
-    ) -> list[Any]:
+    def visit(self, vertices: U32, work: Work, *, dealer: Dealer | None = None) -> list[Any]:
         """Call ``work`` for pieces that hold these vertices (ascending, each once). For a dealer
-        the pieces are cut as for a scan. ``in_parts``: a list that is longer than a page comes in
-        parts, each in a block of its own, wherever lists are.
+        the pieces are cut as for a scan.
+        """
+
+    def visit_in_parts(self, vertices: U32, work: Work) -> list[Any]:
+        """The same, but a list that is longer than a page comes in parts, each in a block of its
+        own, wherever lists are.
         """
 
 
@@ -213,17 +210,14 @@ class StreamedLists:
 
         return list(chain.from_iterable(self._workers.run(one, range(len(chosen)))))
 
-    def visit(
-        self,
-        vertices: U32,
-        work: Work,
-        *,
-        dealer: Dealer | None = None,
-        in_parts: bool = False,
-    ) -> list[Any]:
-        """See :class:`Lists`. Long lists always come in parts."""
+    def visit(self, vertices: U32, work: Work, *, dealer: Dealer | None = None) -> list[Any]:
+        """See :class:`Lists`."""
         pages = visiting_order(self.table, pages_of(self.table, vertices), self._cache)
         return self._run(pages, slices_of(self.table, pages, vertices), work, dealer)
+
+    def visit_in_parts(self, vertices: U32, work: Work) -> list[Any]:
+        """See :class:`Lists`."""
+        return self.visit(vertices, work)
 
     def _run(
         self,

@@ -69,19 +69,9 @@ class ResidentLists:
                 parts.setdefault(piece.begin, []).append(piece)
         return parts
 
-    def visit(
-        self,
-        vertices: U32,
-        work: Work,
-        *,
-        dealer: Dealer | None = None,
-        in_parts: bool = False,
-    ) -> list[Any]:
+    def visit(self, vertices: U32, work: Work, *, dealer: Dealer | None = None) -> list[Any]:
         """See :class:`Lists`; without a dealer the vertices may come in any order."""
-        long: U32 = vertices[:0]
-        if in_parts and self._long_parts:
-            vertices, long = _set_apart(vertices, sorted(self._long_parts))
-        if len(vertices) == 0 and len(long) == 0:
+        if len(vertices) == 0:
             return []
         if dealer is not None:
             holding = [
@@ -91,16 +81,26 @@ class ResidentLists:
                 if a < b
             ]
             return self._deal(work, holding, dealer)
+        return self._workers.run(work, self._cut_visit(vertices))
+
+    def visit_in_parts(self, vertices: U32, work: Work) -> list[Any]:
+        """See :class:`Lists`; the vertices may come in any order."""
+        if not self._long_parts:
+            return self.visit(vertices, work)
+        short, long = _set_apart(vertices, sorted(self._long_parts))
+        own = [long[k : k + 1] for k in range(len(long))]
+        parts = [p._replace(vertices=v) for v in own for p in self._long_parts[int(v[0])]]
+        return self._workers.run(work, [*self._cut_visit(short), *parts])
+
+    def _cut_visit(self, vertices: U32) -> list[Piece]:
+        """The lists of some vertices in pieces of about equal numbers of edges."""
         share = PART_EDGES if self._workers.count > 1 else 1 << 62
         block = self.block
         cuts = _cut_frontier(block.offsets, block.ends, vertices, share, self._workers.count)
-        pieces = [
+        return [
             Piece(-1, block, 0, len(block.ends), vertices[a:b])
             for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)
         ]
-        own = [long[k : k + 1] for k in range(len(long))]
-        pieces += [p._replace(vertices=v) for v in own for p in self._long_parts[int(v[0])]]
-        return self._workers.run(work, pieces)
 
 
 def _set_apart(vertices: U32, some: list[int]) -> tuple[U32, U32]:

@@ -165,14 +165,7 @@ class TieredLists(StreamedLists):
         self._readers.close()
         super().close()
 
-    def visit(
-        self,
-        vertices: U32,
-        work: Work,
-        *,
-        dealer: Dealer | None = None,
-        in_parts: bool = False,
-    ) -> list[Any]:
+    def visit(self, vertices: U32, work: Work, *, dealer: Dealer | None = None) -> list[Any]:
         """See :class:`~penstock.stream.lists.Lists`; unless it visits whole pages, blocks have the
         lists by their places.
         """
