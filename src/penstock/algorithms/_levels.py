@@ -198,7 +198,7 @@ def _outcomes(frontier: Frontier) -> dict[str, Any]:
 
 @no_refcount
 def _restore(begin, end, levels, level, visited, bits):  # type: ignore[no-untyped-def]
-    """Set the bits of a range by the levels: who is visited, and who is of the frontier."""
+    """Set the bits of a range by the levels: the visited vertices, and those of the frontier."""
     one, six, low = np.uint64(1), np.uint64(6), np.uint64(63)
     for v in range(np.uint64(begin), np.uint64(end)):
         if levels[v] >= 0:

@@ -25,7 +25,7 @@ class _Spreading(NamedTuple):
 
 @always_inline
 def _pass_on(u, v, edge, columns, step, state, alone):  # type: ignore[no-untyped-def]
-    """Whoever changes the marks is the one who finds it: there is one mark to get."""
+    """The thread that changes the marks finds the vertex: there is one mark to set."""
     before = state.marks[v]
     return (
         before & state.mark == 0

@@ -39,7 +39,7 @@ from penstock.types import I64, U8, U32, U64, Array
 THRESHOLD = 512
 #: Place 0 is that of lists that are empty.
 FIRST_PLACE = 4
-#: A pool is laid out anew when it takes this many times what its chunks take, and ROOM besides.
+#: A pool is laid out again when it takes this many times what its chunks take, and ROOM besides.
 MOST_WASTE = 1.35
 ROOM = 1 << 18
 #: What there is by vertex, in the order of :class:`ListMemory`.

@@ -140,7 +140,7 @@ def _standing(lists: Tables, some: slice) -> tuple[U64, U64, U32]:
 
 
 def make_source(side: Side, base_pages: tuple[I64, I64]) -> MemoryLists | ChangedLists:
-    """Who has the lists of a side."""
+    """Where the lists of a side come from."""
     if side.base is not None:
         return ChangedLists(side, base_pages)
     lists, n = side.added, len(side.degrees)

@@ -108,7 +108,7 @@ class _Rows:
         self.place = one_at_a_time(self._place)
 
     def _place(self, count: int) -> tuple[int, int]:
-        """Where so many rows go, from and to."""
+        """The range that a number of rows goes to."""
         begin = self.total
         self.total += count
         return begin, self.total

@@ -9,8 +9,8 @@ to v. True if v is found by it: then v is among the vertices of the next frontie
 threads may be at it, one of them must get True, and the others not.
 
 ``look(v, u, place, left, step, state, alone)``: vertex v looks at its neighbour u, which is at a
-place in its list, with so many after it. It says ``MISSED``, ``FOUND`` (v is found, but looks on)
-or ``ENOUGH`` (v is found, and does not look any further).
+place in its list, with ``left`` neighbours after it. It says ``MISSED``, ``FOUND`` (v is found, but
+looks on) or ``ENOUGH`` (v is found, and does not look any further).
 
 ``fetch(v, state)`` begins to bring into the cache what ``visit`` needs of v.
 

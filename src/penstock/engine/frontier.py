@@ -34,7 +34,7 @@ from penstock.engine.push_kernels import HELD
 from penstock.engine.sizes import FOUND_BYTES
 from penstock.types import I64, U32, VID, Direction
 
-#: Bytes for each vertex: the frontier, the next one and who is visited, as bits ...
+#: Bytes for each vertex: the frontier, the next one and the visited vertices, as bits ...
 SET_BYTES = 1
 #: ... and, unless lists are streamed, the queue.
 QUEUE_BYTES = 4

@@ -74,8 +74,8 @@ def scan_joined(
 
 
 def batches(table: Array, most: int) -> list[tuple[range, list[int]]]:
-    """All pages in ranges that have at most so many vertices with several pages, and all pages of
-    these; with the vertices.
+    """All pages in ranges that have at most ``most`` vertices with several pages, and all pages
+    of these; with the vertices.
     """
     second = np.flatnonzero(table["run"] == 1)
     vids = table["first_vid"][second].tolist()

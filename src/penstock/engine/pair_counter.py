@@ -18,7 +18,7 @@ class PairCounter(Protocol):
     inner_bytes: int
 
     def check(self, longest: int) -> None:
-        """Raise an error if there is no room for a list of so many entries."""
+        """Raise an error if there is no room for a list of this length."""
 
     def __call__(self, *args: Any) -> None:
         """Count what a call gives: see :data:`~penstock.engine.pairs.Call`. The last argument is
@@ -26,7 +26,7 @@ class PairCounter(Protocol):
         """
 
     def hand_over(self, counts: I64, times: int) -> None:
-        """Add what was counted, so many times, to the counts of the vertices."""
+        """Add what was counted, ``times`` over, to the counts of the vertices."""
 
     def close(self) -> None:
         """Give everything back."""

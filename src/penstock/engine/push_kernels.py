@@ -42,8 +42,8 @@ def _make_expand_list(visit: Function, fetch: Function, passes_by: Function) -> 
     def expand_list(  # type: ignore[no-untyped-def]
         u, edge, stop, neighbours, columns, found, at, shared, tail, step, state, alone
     ):
-        """Visit the edges of a list; who is found is written to ``found`` from ``at`` on, and when
-        that is full, moved to ``shared``. Returns where ``found`` goes on.
+        """Visit the edges of a list; vertices that are found are written to ``found`` from ``at``
+        on, and when that is full, moved to ``shared``. Returns where ``found`` goes on.
         """
         one, ahead = np.uint64(1), np.uint64(EDGES_AHEAD + 1)
         while edge < stop:
@@ -100,10 +100,10 @@ def _make_push(expand_list: Function, expand_lists: Function) -> Function:
     def push(  # type: ignore[no-untyped-def]
         held, claims, tail, block, queue, begin, end, long_lists, step, state
     ):
-        """The vertices of a frontier (from ``begin`` to ``end`` in ``queue``) are expanded; who is
-        found is appended to the queue. ``long_lists``: rows of a vertex and the edges where a part
-        of its long list begins and ends; these vertices are left out otherwise. ``held`` is the
-        thread's own. Returns how many edges were looked at.
+        """The vertices of a frontier (from ``begin`` to ``end`` in ``queue``) are expanded;
+        those found are appended to the queue. ``long_lists``: rows of a vertex and the edges where
+        a part of its long list begins and ends; these vertices are left out otherwise. ``held`` is
+        the thread's own. Returns how many edges were looked at.
         """
         at, looked, parts = np.uint64(0), np.uint64(0), np.uint64(len(long_lists))
         while True:
@@ -191,7 +191,7 @@ def _make_push_steps(expand_lists: Function) -> Function:
 def _make_push_block(expand_lists: Function) -> Function:
     @no_refcount
     def push_block(block, vertices, found, nowhere, next_bits, step, state):  # type: ignore[no-untyped-def]
-        """Expand vertices of a block; who is found is also set in ``next_bits``, if it has words.
+        """Expand vertices of a block; those found are also set in ``next_bits``, if it has words.
         Returns how many are found.
         """
         one, six, low = np.uint64(1), np.uint64(6), np.uint64(63)

@@ -72,8 +72,8 @@ def map_chunks(
     engine: Engine, function: Callable[[Any], R], values: Sequence[Any] | Array, size: int
 ) -> tuple[int, list[R]]:
     """``function(chunk)`` for the first chunks of some values, as many as are worked on at once:
-    how many values they have, and what was returned, in order. Chunks have so many values whatever
-    the number of threads.
+    how many values they have, and what was returned, in order. Chunks have ``size``
+    values whatever the number of threads.
     """
     firsts = range(0, len(values), size)[: engine.workers.count]
 
@@ -98,7 +98,7 @@ def map_shares(
     what it returned, in order.
 
     Lists begin and end at ``offsets``, and so do further entries of the same lists at ``others``.
-    A range has ``share`` entries (a list counts as one more), or there are so many ``pieces`` for
+    A range has ``share`` entries (a list counts as one more), or there are ``pieces`` ranges for
     each worker. ``long_at_once``: how many ranges may be worked on at once that have more than two
     shares because of a long list.
     """
@@ -128,7 +128,7 @@ def map_shares(
 
 @kernel
 def _cut(offsets, others, share):  # type: ignore[no-untyped-def]
-    """Where to cut lists so that ranges have about so many entries, in both kinds together."""
+    """Where to cut lists so that ranges have about ``share`` entries, in both kinds together."""
     cuts = [0]
     begin = np.int64(offsets[0]) + np.int64(others[0])
     for v in range(1, len(offsets)):

@@ -127,7 +127,7 @@ class GraphSource(Protocol):
         """One row a page; see ``PAGE_TABLE_DTYPE``."""
 
     def source(self, direction: Direction) -> ListSource | None:
-        """Who has the lists of a direction; None: they are pages of ``storage``."""
+        """Where the lists of a direction come from; None: they are pages of ``storage``."""
 
     def iter_adjacency(self, direction: Direction = "out", threads: int = 1) -> Iterator[Adjacency]:
         """The lists of every page of a direction, in order."""
