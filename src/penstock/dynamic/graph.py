@@ -49,7 +49,8 @@ class DynamicGraph(Queries, ExportMixin):
         its properties. Deleting always deletes all edges of a pair.
     reverse
         Whether a directed graph also keeps the edges turned round, for algorithms that pull or
-        maintain: twice the memory, and twice the work of an update.
+        maintain: twice the memory, and twice the work of an update. None: from when they are first
+        needed; True: from the beginning; False: never, and algorithms do without, or refuse.
     edge_properties, vertex_properties
         Names and types of what edges and vertices carry, such as ``{"weight": "float32"}``.
     weight

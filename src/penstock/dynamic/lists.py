@@ -32,6 +32,7 @@ from penstock.dynamic.region import Pool, Region
 from penstock.dynamic.robin_hood import ProbeDistances
 from penstock.errors import BudgetError
 from penstock.parallel import Workers
+from penstock.store import transpose
 from penstock.store.layout import Column
 from penstock.types import I64, U8, U32, U64, Array
 
@@ -346,6 +347,22 @@ class DegreeAwareLists:
         self.num_edges = sum(self._workers.run(work, range(PARTS)))
         self._room = _row_room(0)
         return out
+
+    def load_reversed(self, other: DegreeAwareLists) -> None:
+        """Have the edges of other lists turned round, in lists that are empty: sources ascend."""
+        assert self.num_edges == 0
+        self.grow(other.num_vertices)
+        lists = transpose.Sources(other.starts, other.ends, other.neighbours)
+        degrees = transpose.count_targets(lists, self._workers)
+        needed = int(reading.needed_places(degrees))
+        self._pools[0].reserve(int(self._tops[0]) + needed, int(self._tops[0]))
+        reading.place_lists(degrees, self._memory)
+        payload = []
+        if self._width:
+            payload = [transpose.Values(other._payload, self._payload, self._width)]
+        # Where each list ends so far is where its next entry goes.
+        transpose.fill_lists(lists, self.ends, degrees, self._pool, payload, self._workers)
+        self.num_edges = other.num_edges
 
     def probe_distances(self) -> ProbeDistances:
         """How far the entries of all indexes are from home; the worst average is that of one."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from penstock.device.spec import Device
-from penstock.engine.counts import counts_of
+from penstock.engine.counts import COUNTS, counts_of
 from penstock.engine.engine import Engine
 from penstock.engine.needs import Needs
 from penstock.engine.options import RunOptions
@@ -24,9 +24,26 @@ def plan_run(graph: Graph, requirements: Sequence[Needs], options: RunOptions) -
     )
 
 
+def prepare_run(graph: Graph, requirements: Sequence[Needs], options: RunOptions) -> Plan:
+    """The plan of a run that is about to begin: lists that it needs and that can be made are
+    made.
+    """
+    plan = plan_run(graph, requirements, options)
+    wanted = [each for each in plan.directions if each in graph.unbuilt]
+    if not wanted:
+        return plan
+    for direction in wanted:
+        edges = graph.list_stats(direction).num_edges
+        options.progress.start(f"building {direction}-lists", edges, "edges")
+        graph.build_lists(direction, options.memory // 2)
+        options.progress.advance(edges)
+    graph.kept.take(COUNTS)
+    return plan_run(graph, requirements, options)
+
+
 def open_engine(graph: Graph, options: RunOptions, *requirements: Needs) -> Engine:
     """An engine for the first of some needs that fits."""
-    return Engine(graph, plan_run(graph, requirements, options), options)
+    return Engine(graph, prepare_run(graph, requirements, options), options)
 
 
 def loaded_lists(graph: Graph) -> Loaded:

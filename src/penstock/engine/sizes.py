@@ -95,7 +95,8 @@ def sizes_of(
     """What a way to run takes, without its room."""
     stored = counts.all_stored(needs.directions)
     n, program = counts.num_vertices, needs.program
-    state = needs.vertex_bytes * n + needs.more_bytes
+    built = sum(counts.lists[each].build_bytes for each in stored)
+    state = needs.vertex_bytes * n + needs.more_bytes + built
     gathered: int | None = None
     always = cut = 0
     if program is not None:
@@ -103,7 +104,7 @@ def sizes_of(
         divided = shares.ranges > 1 and not program.pushes
         beside = _device_bytes(counts, options)
         state += beside + (program.sum_bytes * n if divided else 0)
-        always = program.always_bytes * n + program.held_bytes + beside
+        always = program.always_bytes * n + program.held_bytes + beside + built
         gathered = needs.gathered_bytes * n if program.may_travel else None
         between = program.sum_bytes * n if cuts > 1 and not divided else 0
         cut = cut_bytes(counts, cuts, 4 + counts.column_bytes(needs.columns)) + between

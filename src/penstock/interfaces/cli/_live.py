@@ -54,7 +54,7 @@ def live_text(data: dict[str, Any]) -> str:
     base, log = data["base"], data["log"]
     kind = "directed" if data["directed"] else "undirected"
     kind += " multigraph" if data["multigraph"] else " graph"
-    kind += ", reverse edges kept" if data["reverse"] else ""
+    reverse = {True: "kept", False: "never kept", None: "made when first needed"}[data["reverse"]]
     merged = "none yet"
     if base is not None:
         merged = f"{base['num_vertices']:,} vertices, {base['num_edges']:,} edges ({base['name']})"
@@ -64,6 +64,7 @@ def live_text(data: dict[str, Any]) -> str:
     since = f"{log['batches']:,} batches, {format_bytes(log['bytes'])} ({ending})"
     pairs = [
         ("live graph", f"{data['path']}: {kind}"),
+        ("reverse edges", reverse if data["directed"] else "the same as the others"),
         ("ids", data["ids"] or "not known yet"),
         ("edge properties", _spell(data["edge_properties"])),
         ("vertex properties", _spell(data["vertex_properties"])),
