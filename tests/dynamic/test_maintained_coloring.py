@@ -170,7 +170,7 @@ def test_bad_parameters():
         make("color", live.sides, seed=-1)
     with pytest.raises(OptionError, match=r"color: .*strategy.*its parameters: priority, seed"):
         make("color", live.sides, strategy="id")
-    with pytest.raises(OptionError, match=r"color: .*reverse=True"):
+    with pytest.raises(OptionError, match=r"color: .*reverse=False"):
         make("color", LiveGraph(directed=True, reverse=False).sides)
 
 

@@ -161,9 +161,9 @@ class DegreeAwareLists:
                 region.reserve(num_vertices, self.num_vertices)
             self.num_vertices = num_vertices
 
-    def close(self) -> None:
+    def close(self, *, wait: bool = True) -> None:
         """End the threads."""
-        self._workers.close()
+        self._workers.close(wait=wait)
 
     @property
     def _memory(self) -> ListMemory:

@@ -177,16 +177,16 @@ class State:
         """Those of them that merging gives back."""
         return sum(side.changed_bytes for side in self.sides.values())
 
-    def close(self) -> None:
+    def close(self, *, wait: bool = True) -> None:
         """End the threads."""
-        self.workers.close()
-        self._close_sides()
+        self.workers.close(wait=wait)
+        self._close_sides(wait=wait)
 
-    def _close_sides(self) -> None:
+    def _close_sides(self, *, wait: bool = True) -> None:
         for side in self.sides.values():
             for lists in (side.base, side.added, side.removed):
                 if lists is not None:
-                    lists.close()
+                    lists.close(wait=wait)
 
     def _grow(self) -> None:
         for side in self.sides.values():

@@ -334,24 +334,32 @@ class Storage:
             self._replay()
 
     def close_after(self, owner: object) -> Callable[[], object]:
-        """Close when the owner is gone, or the process ends, if nobody has called what this returns
-        before. A process that was forked meanwhile closes nothing: the log is not its own.
+        """Close when the owner is gone, or the process ends, unless what this returns was called
+        before. A process that was forked since closes nothing: the log is not its own.
         """
         process = os.getpid()
 
-        def close() -> None:
+        def end(*, wait: bool = False) -> None:
             if os.getpid() == process:
-                self.close()
+                self.close(wait=wait)
 
-        return weakref.finalize(owner, close)
+        ending = weakref.finalize(owner, end)
 
-    def close(self) -> None:
-        """Sync, and let go of everything."""
+        def close() -> None:
+            if ending.detach() is not None:
+                end(wait=True)
+
+        return close
+
+    def close(self, *, wait: bool = True) -> None:
+        """Sync, and let go of everything. ``wait``: for the threads, as for
+        :meth:`Workers.close`.
+        """
         try:
             if self._log is not None:
-                self._log.close()
+                self._log.close(wait=wait)
         finally:
-            self.state.close()
+            self.state.close(wait=wait)
             if self._folder is not None:
                 if not self.read_only:
                     with suppress(OSError, PenstockError):  # removed when it is opened again

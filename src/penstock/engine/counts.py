@@ -195,6 +195,9 @@ class _StoredLists(Mapping[Direction, ListCounts]):
             self._found[stored] = _count_lists(self._graph, stored)
         return self._found[stored]
 
+    def __contains__(self, direction: object) -> bool:
+        return direction in self._directions
+
     def __iter__(self) -> Iterator[Direction]:
         return iter(self._directions)
 

@@ -29,8 +29,8 @@ def serving_direction(
     if not directed:
         return "out"
     raise FormatError(
-        f"{path or 'the graph'}: has no {wanted}-lists; build it with both directions, or, if it "
-        "is a graph that changes, make it without reverse=False"
+        f"{'' if path is None else f'{path}: '}the graph was built without its {wanted}-lists; "
+        "build it with both directions (a graph that changes: without reverse=False)"
     )
 
 
