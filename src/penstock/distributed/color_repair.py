@@ -45,8 +45,8 @@ _SILENT, _ASKED = 1, 2
 
 @kernel
 def _find_candidates(visitors, numbers, colors, marks, found):  # type: ignore[no-untyped-def]
-    """The vertices that were linked to a smaller id of the same colour, those that
-    have no mark; returns how many.
+    """Mark the vertices that were linked to a smaller id of the same colour, and list those that
+    had no mark; returns how many.
     """
     count = 0
     for i in range(len(numbers)):
