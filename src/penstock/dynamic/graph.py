@@ -320,7 +320,8 @@ class DynamicGraph(Queries, ExportMixin):
     def maintain(self, name: str, **parameters: Any) -> MaintainedAnswer:
         """Keep the answer of an algorithm up to date from now on: "bfs", "sssp", "pagerank",
         "connected_components", "color", "degree" or "triangles", with its parameters. Each batch
-        then takes as long as the answer takes to follow; reading it is free.
+        then takes as long as the answer takes to follow; reading it is free. Answers are in memory
+        only: a graph that is opened again maintains none until this is called again.
         """
         with self._lock:
             self._check_open()

@@ -201,10 +201,12 @@ class DegreeAwareLists:
         self._run(src, dst, Batch(nothing, nothing, nothing, places))
         return places
 
-    def missing_bytes(self, rows: int) -> int:
-        """Address space that a number of rows, of vertices that may be new, could need besides."""
-        vertices = self.num_vertices + 2 * rows
+    def missing_bytes(self, new_vertices: int, rows: int) -> int:
+        """Address space that a number of new vertices and of rows could need besides."""
+        vertices = self.num_vertices + new_vertices
         by_vertex = sum(region.missing_bytes(vertices) for region in self._by_vertex.values())
+        if not rows:
+            return by_vertex
         most = self._most_places(rows)
         return by_vertex + sum(
             pool.missing_bytes(places) for pool, places in zip(self._pools, most, strict=True)

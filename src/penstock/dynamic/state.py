@@ -200,11 +200,13 @@ class State:
         """Raise if a batch may not fit: what is in the log must take effect."""
         if isinstance(batch, VertexBatch):
             self.ids.check_room(batch.ids)
-            return
-        self.ids.check_room(batch.src, batch.dst)
+            vertices, rows = len(batch.ids), 0
+        else:
+            self.ids.check_room(batch.src, batch.dst)
+            vertices = rows = 2 * len(batch)
         check_reservable(
             sum(
-                lists.missing_bytes(2 * len(batch))
+                lists.missing_bytes(vertices, rows)
                 for side in self.sides.values()
                 for lists in (side.added, side.removed)
                 if lists is not None

@@ -16,7 +16,7 @@ from penstock.config import memory_budget, thread_count
 from penstock.dynamic.batches import Batch, EdgeBatch, decode, encode
 from penstock.dynamic.changes import Gathered
 from penstock.dynamic.folder import LiveFolder
-from penstock.dynamic.folder_catalog import FILE_NAME, BaseRecord, LiveSchema
+from penstock.dynamic.folder_catalog import FILE_NAME, BaseRecord, LiveCatalog, LiveSchema
 from penstock.dynamic.lists import THRESHOLD
 from penstock.dynamic.log import Log, SyncPolicy, check_policy
 from penstock.dynamic.log_reader import Recovery
@@ -149,6 +149,13 @@ class Storage:
             raise
         self._given = given
         self._load()
+        assert self.recovery is not None
+        self.recovery.tell(read_only=self.read_only)
+
+    @property
+    def catalog(self) -> LiveCatalog | None:
+        """What the directory says of the graph; None if it is in memory."""
+        return None if self._folder is None else self._folder.catalog
 
     def _load(self) -> None:
         """The base, and what the log has after it."""
