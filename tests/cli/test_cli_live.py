@@ -67,7 +67,7 @@ def test_info_shows_what_there_is_now(tmp_path, cli):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "made when first needed, about 0 bytes in memory"),
+        ({}, "made when first needed, about 0 B in memory"),
         ({"reverse": True}, "kept"),
         ({"reverse": False}, "never kept"),
         ({"directed": False}, "not needed"),
