@@ -230,3 +230,13 @@ def test_plot_of_a_graph_that_was_never_compacted(uncompacted, tmp_path, cli):
     said = cli("plot", uncompacted, "--out", picture)
     assert said.code == 0, said.err
     assert picture.stat().st_size > 0
+
+
+def test_plan_says_what_is_made_first(tmp_path, cli):
+    with ps.DynamicGraph(tmp_path / "g") as graph:
+        graph.add_edges(range(2000), range(1, 2001))
+    found = cli("plan", "pagerank", tmp_path / "g", "--json").data
+    assert found["builds"] == ["in"]
+    assert found["build_bytes"] > 8000
+    assert "in-lists" in cli("plan", "pagerank", tmp_path / "g").out
+    assert cli("plan", "sssp", tmp_path / "g", "--source", "0", "--json").data["builds"] == []
