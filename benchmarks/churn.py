@@ -1,5 +1,5 @@
-"""A durable live graph whose edges are deleted and added again and again: how large the log becomes,
-and how long a batch waits while the graph is compacted in the background.
+"""A durable live graph whose edges are deleted and added again and again: how large the log gets, and
+how long a batch waits while the graph is compacted in the background.
 
     python benchmarks/churn.py [--scale 18] [--rounds 12] [--folder DIR]
 
@@ -37,7 +37,7 @@ def churn(folder: Path, scale: int, rounds: int) -> None:
         for _ in range(rounds):
             for change in (graph.delete_edges, graph.add_edges):
                 for begin in range(0, rows // 2, BATCH):
-                    some = slice(begin, begin + BATCH)
+                    some = slice(begin, min(begin + BATCH, rows // 2))
                     began = time.perf_counter()
                     change(requests.src[some], requests.dst[some])
                     seconds.append(time.perf_counter() - began)
