@@ -13,7 +13,7 @@ import pytest
 
 import penstock as ps
 from penstock.dynamic import base as base_module
-from penstock.dynamic import merge as merge_module
+from penstock.dynamic import merge_lists as merge_module
 from penstock.ingest import options as build_options
 
 PAGE = 4096
