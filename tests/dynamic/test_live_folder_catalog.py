@@ -73,7 +73,7 @@ class TestCatalog:
         ("change", "message"),
         [
             ({"magic": "penstock graph"}, "not the catalog of a live graph"),
-            ({"format": {"read": 2, "write": 2}}, "needs format version 2 to read.*upgrade"),
+            ({"format": {"read": 3, "write": 3}}, "needs format version 3 to read.*upgrade"),
             ({"format": None}, "needs format version None"),
             ({"generation": -1}, "generation is -1"),
             ({"log": "../log"}, "outside the graph"),
@@ -111,9 +111,9 @@ class TestCatalog:
 
     def test_a_later_version_to_write_may_be_read(self, path):
         LiveFolder.create(path, SCHEMA).close()
-        rewrite(path, {"format": {"read": 1, "write": 2}, "something": "new"})
+        rewrite(path, {"format": {"read": 1, "write": 3}, "something": "new"})
         LiveFolder.open(path, read_only=True).close()
-        with pytest.raises(FormatError, match=r"version 2 to write.*read-only"):
+        with pytest.raises(FormatError, match=r"version 3 to write.*read-only"):
             LiveFolder.open(path)
 
 

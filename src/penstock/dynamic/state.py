@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from penstock.dynamic.batches import Batch, EdgeBatch, VertexBatch
 from penstock.dynamic.changes import Changes
 from penstock.dynamic.folder_catalog import LiveSchema
 from penstock.dynamic.ids import Ids, IntIds, StringIds
+from penstock.dynamic.layers import FrozenSide
 from penstock.dynamic.lists import THRESHOLD, DegreeAwareLists
 from penstock.dynamic.maintained.protocol import ByVertex
 from penstock.dynamic.merge import MergedSide
@@ -52,7 +53,6 @@ class State:
         threshold: int = THRESHOLD,
     ) -> None:
         self.schema = schema
-        self.base = base
         self.threads = thread_count(threads)
         self._threshold = threshold
         self.workers = Workers(self.threads)
@@ -90,15 +90,17 @@ class State:
         """What ids are; None if no batch has said so."""
         return self.ids.kind if self._ids_known else None
 
-    def rebase(self, base: PagedGraph) -> None:
-        """Stand on a base that has everything, vertex numbers included: let all changes go. If that
-        fails, everything is as it was, which says the same.
-        """
-        sides = self._make_sides(base)
-        self._close_sides()
-        self.schema = replace(self.schema, ids=self.id_kind)
-        self.base, self.sides = base, sides
-        self._grow()
+    def sides_above(self, frozen: Mapping[Direction, FrozenSide]) -> dict[Direction, MergedSide]:
+        """Sides without changes that stand on those there are, to take their place."""
+        return {direction: MergedSide(below, self._lists()) for direction, below in frozen.items()}
+
+    def stand_on(self, bases: Mapping[Direction, BaseLists]) -> None:
+        """Let stores take the place of the frozen sides that they were made of."""
+        for direction, base in bases.items():
+            frozen = self.sides[direction].base
+            self.sides[direction].stand_on(base)
+            if frozen is not None:
+                frozen.close()
 
     def _make_sides(self, base: PagedGraph | None) -> dict[Direction, MergedSide]:
         two = self.schema.directed and self.schema.reverse
@@ -106,13 +108,15 @@ class State:
         return {direction: self._side(direction, base) for direction in directions}
 
     def _side(self, direction: Direction, graph: PagedGraph | None) -> MergedSide:
-        schema = self.schema
         base = None if graph is None else BaseLists(graph, direction, self.threads)
-        added = DegreeAwareLists(
-            schema.columns, multigraph=schema.multigraph, threads=self.threads,
+        return MergedSide(base, self._lists())
+
+    def _lists(self) -> DegreeAwareLists:
+        """Lists for edges that are added."""
+        return DegreeAwareLists(
+            self.schema.columns, multigraph=self.schema.multigraph, threads=self.threads,
             threshold=self._threshold,
         )  # fmt: skip
-        return MergedSide(base, added)
 
     @property
     def num_vertices(self) -> int:
@@ -132,13 +136,8 @@ class State:
     def close(self) -> None:
         """End the threads."""
         self.workers.close()
-        self._close_sides()
-
-    def _close_sides(self) -> None:
         for side in self.sides.values():
-            for lists in (side.base, side.added, side.removed):
-                if lists is not None:
-                    lists.close()
+            side.close()
 
     def _grow(self) -> None:
         for side in self.sides.values():
@@ -154,14 +153,7 @@ class State:
             self.ids.check_room(batch.ids)
             return
         self.ids.check_room(batch.src, batch.dst)
-        check_reservable(
-            sum(
-                lists.missing_bytes(2 * len(batch))
-                for side in self.sides.values()
-                for lists in (side.added, side.removed)
-                if lists is not None
-            )
-        )
+        check_reservable(sum(side.missing_bytes(2 * len(batch)) for side in self.sides.values()))
 
     def apply(self, batch: Batch, *, telling: bool = True) -> Effect:
         """Change the graph as a checked batch says. Unless ``telling``, the effect names no
@@ -202,9 +194,9 @@ class State:
 
     def _change(self, src: U32, dst: U32, adds: U8 | None, columns: Sequence[Array]) -> U32:
         """Change the sides; how many edges each row made or deleted."""
-        if adds is None and len(src) >= BULK_ROWS and self.num_edges == 0 and self.base is None:
-            return self._load(src, dst, columns)
         out = self.sides["out"]
+        if adds is None and len(src) >= BULK_ROWS and self.num_edges == 0 and out.base is None:
+            return self._load(src, dst, columns)
         if not self.schema.directed:
             both = _BothWays.of(src, dst, adds, columns)
             return out.apply_counted(both.src, both.dst, both.adds, both.columns)[both.first]
@@ -252,10 +244,7 @@ class State:
 
     def version(self, tag: int) -> Version:
         """The graph as it is, for the engine."""
-        sides = {
-            direction: Side(side.degrees(), side.added, self.base, side.removed)
-            for direction, side in self.sides.items()
-        }
+        sides = {direction: Side.of(side) for direction, side in self.sides.items()}
         schema = self.schema
         description = Description(
             self.ids.num_vertices, self.num_edges, schema.directed, columns=schema.columns,
