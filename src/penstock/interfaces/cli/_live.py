@@ -10,7 +10,7 @@ from penstock.interfaces.cli._output import facts
 
 
 def describe_live(path: Path) -> dict[str, Any]:
-    """The facts of a live graph's directory; its log is read to its end."""
+    """The facts of a live graph's directory; its logs are read to their end."""
     from penstock.dynamic.folder import LiveFolder
 
     with LiveFolder.open(path, read_only=True) as folder:
@@ -40,8 +40,9 @@ def describe_live(path: Path) -> dict[str, Any]:
         "base": base,
         "log": {
             "name": catalog.log,
+            "earlier": [log.name for log in catalog.earlier],
             "batches": found.records,
-            "bytes": found.end.end,
+            "bytes": reader.num_bytes,
             "dropped_bytes": found.dropped_bytes,
             "closed": found.closed,
         },
@@ -62,6 +63,8 @@ def live_text(data: dict[str, Any]) -> str:
     if log["dropped_bytes"]:
         ending += f"; {log['dropped_bytes']:,} bytes of a torn tail will be dropped"
     since = f"{log['batches']:,} batches, {format_bytes(log['bytes'])} ({ending})"
+    if log["earlier"]:
+        since += f"; {1 + len(log['earlier'])} logs: a compaction is under way or was interrupted"
     pairs = [
         ("live graph", f"{data['path']}: {kind}"),
         ("ids", data["ids"] or "not known yet"),
