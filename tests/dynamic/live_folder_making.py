@@ -28,12 +28,17 @@ def make_base(path: Path) -> BaseRecord:
 
 
 def compact(folder: LiveFolder) -> None:
+    log = folder.rotate(17)
+    write_next(folder)
+    log.close()
+
+
+def write_next(folder: LiveFolder) -> None:
+    """Write the base of the next generation, whose log has begun, and publish it."""
     base = make_base(folder.next_base_path)
     files = folder.save_vertex_column(0, np.arange(4.0))
     files |= folder.save_vertex_column(1, np.array([1, 2, 3, 4]))
-    log = folder.next_log(17)
-    folder.publish(log, base=base, files=files)
-    log.close()
+    folder.publish(base=base, files=files)
 
 
 def names(path: Path) -> set[str]:

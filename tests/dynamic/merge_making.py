@@ -10,15 +10,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 import penstock as ps
 from penstock.dynamic import base as base_module
-from penstock.dynamic import merge as merge_module
+from penstock.dynamic import merge_lists as merge_module
+from penstock.dynamic.base import BaseLists
+from penstock.dynamic.lists import DegreeAwareLists
+from penstock.dynamic.merge import MergedSide
 from penstock.ingest import options as build_options
 
 PAGE = 4096
 #: With a column of 8 bytes a page has fewer than 400 edges; without, fewer than 2,000.
 LONG = 2600
+#: Small numbers, which are drawn more often, have the longest lists, of several pages.
+N = 3000
 
 
 def store(arrays: tuple[Any, ...], path: Path | None, **options: Any) -> Any:
@@ -116,3 +122,71 @@ class Model:
     def entries(self, u: int) -> list[tuple[Any, ...]]:
         """The entries of a list, in order."""
         return sorted((v, *values) for v, all_ in self.lists[u].items() for values in all_)
+
+
+vertex = st.one_of(st.integers(0, 12), st.integers(0, N + 3))
+pairs = st.one_of(st.tuples(vertex, vertex), st.tuples(st.just("edge"), st.integers(0, 1 << 30)))
+#: Rows of a batch, as :meth:`Live.batch` takes them.
+rows = st.lists(st.tuples(pairs, st.booleans(), st.integers(0, 99)), max_size=40)
+
+
+class Live:
+    """A side and its model, which go through the same batches. The model has N + 4 vertices, the
+    side ``n`` of them.
+    """
+
+    def __init__(self, started, n=N + 4):
+        self.base, self.lists, model = started
+        self.columns, self.model, self.n = self.base.columns, model.copy(), n
+        self.added = DegreeAwareLists(self.columns, multigraph=model.multigraph, threads=2)
+        self.side = MergedSide(self.base if isinstance(self.base, BaseLists) else None, self.added)
+        self.side.grow(n)
+        self.there = [(u, row[0]) for u, entries in enumerate(self.lists) for row in entries]
+        self.ends = []
+
+    def close(self):
+        self.added.close()
+        self.side.removed.close()
+
+    def batch(self, drawn, *, repeats=1):
+        """Rows of a batch; edges of the base are drawn by their number."""
+        ends = [
+            self.there[pair[1] % len(self.there)] if pair[0] == "edge" else pair
+            for pair, _, _ in drawn
+        ]
+        self.ends = [(min(u, self.n - 1), min(v, self.n - 1)) for u, v in ends] * repeats
+        src, dst = np.array(self.ends or np.empty((0, 2)), np.uint32).T.copy()
+        adds = np.array([add for _, add, _ in drawn] * repeats, np.uint8)
+        if repeats > 1:
+            adds[len(drawn) :: 3] ^= 1
+        values = np.array([value for _, _, value in drawn] * repeats, np.float64)
+        columns = tuple(values.astype(column.dtype) for column in self.columns)
+        return src, dst, adds, columns
+
+    def expect(self, src, dst, adds, columns):
+        """What the model says of each row."""
+        values = list(zip(*(c.tolist() for c in columns), strict=True)) or [()] * len(src)
+        rows = zip(src.tolist(), dst.tolist(), adds.tolist(), values, strict=True)
+        return [self.model.apply(u, v, some if add else None) for u, v, add, some in rows]
+
+    def check(self):
+        """Everything there is to see."""
+        side, model = self.side, self.model
+        assert side.num_edges == model.num_edges
+        assert side.degrees().tolist() == model.degrees[: self.n]
+        asked = [1, 0, self.n - 1, 1, *{u for u, _ in self.ends}]
+        chosen = np.array(asked, np.uint32)
+        assert side.degrees_of(chosen).tolist() == [model.degrees[v] for v in asked]
+        found = split(side.gather(chosen))
+        assert [sorted(entries) for entries in found] == [model.entries(v) for v in asked]
+        if self.ends:
+            src, dst = np.array(self.ends, np.uint32).T.copy()
+            expected = [v in model.lists[u] for u, v in self.ends]
+            assert side.has(src, dst).tolist() == expected
+            counts = [len(model.lists[u].get(v, ())) for u, v in self.ends]
+            assert side.count(src, dst).tolist() == counts
+            there, columns = side.values(src, dst)
+            assert there.tolist() == expected
+            found = zip(*(c.tolist() for c in columns), strict=True)
+            for (u, v), values in zip(self.ends, found, strict=bool(columns)):
+                assert values in model.lists[u].get(v, [(0.0,)])

@@ -159,7 +159,7 @@ def test_a_first_batch_that_is_large_is_sorted(monkeypatch):
 
 def test_changes_itself_when_memory_is_full(tmp_path):
     graph = ps.DynamicGraph(tmp_path / "g", memory="17MB")
-    graph._storage._budget = 2 << 20  # so that few edges are enough
+    graph._storage.budget = 2 << 20  # so that few edges are enough
     rng = np.random.default_rng(3)
     rows = {*()}
     for _ in range(8):

@@ -157,7 +157,7 @@ class TestLocks:
             list(reader)
             for use in (
                 lambda: folder.resume_log(reader.recovery),
-                lambda: folder.next_log(0),
+                lambda: folder.rotate(0),
                 folder.remove_leftovers,
                 lambda: folder.save_vertex_column(0, np.zeros(1)),
             ):
@@ -170,4 +170,4 @@ class TestLocks:
         folder.close()
         folder.close()
         with pytest.raises(PenstockError, match="closed"):
-            folder.next_log(0)
+            folder.rotate(0)

@@ -77,12 +77,12 @@ class TestCatalog:
             ({"format": {"read": 3, "write": 3}}, "needs format version 3 to read.*upgrade"),
             ({"format": None}, "needs format version None"),
             ({"generation": -1}, "generation is -1"),
-            ({"log": "../log"}, "outside the graph"),
+            ({"logs": [{"name": "../log", "tag": "1"}]}, "outside the graph"),
             ({"base": {"name": "a/b", "tag": "0", "num_vertices": 0, "num_edges": 0}}, "outside"),
             ({"files": {"/etc/passwd": {"bytes": 1, "xxh3": ""}}}, "outside the graph"),
             ({"files": {"x": {"bytes": 1, "xxh3": ""}}}, "not one file for each vertex column"),
             ({"tag": "nothing"}, "a field is missing or wrong"),
-            ({"log_tag": None}, "a field is missing or wrong"),
+            ({"logs": [{"name": "log.0", "tag": None}]}, "a field is missing or wrong"),
             ({"schema": {}}, "missing"),
         ],
     )
@@ -112,7 +112,7 @@ class TestCatalog:
 
     def test_a_later_version_to_write_may_be_read(self, path):
         LiveFolder.create(path, SCHEMA).close()
-        rewrite(path, {"format": {"read": 1, "write": 3}, "something": "new"})
+        rewrite(path, {"format": {"read": 2, "write": 3}, "something": "new"})
         LiveFolder.open(path, read_only=True).close()
         with pytest.raises(FormatError, match=r"version 3 to write.*read-only"):
             LiveFolder.open(path)
@@ -120,7 +120,11 @@ class TestCatalog:
     @pytest.mark.parametrize(("version", "reverse"), [(1, None), (2, False)])
     def test_what_was_the_default_in_version_1(self, path, version, reverse):
         LiveFolder.create(path, replace(SCHEMA, directed=True, reverse=False)).close()
-        rewrite(path, {"format": {"read": version, "write": version}})
+        log = json.loads((path / "live.json").read_text())["logs"][0]
+        rewrite(path, {
+            "format": {"read": version, "write": version}, "log": log["name"],
+            "log_tag": log["tag"],
+        })  # fmt: skip
         with LiveFolder.open(path) as folder:
             assert folder.catalog.schema.reverse is reverse
 

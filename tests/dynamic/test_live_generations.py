@@ -59,9 +59,8 @@ class TestGenerations:
 
     def test_ids_become_known(self, path):
         with LiveFolder.create(path, replace(SCHEMA, ids=None)) as folder:
-            log = folder.next_log(0)
-            folder.publish(log, base=make_base(folder.next_base_path), ids="int")
-            log.close()
+            folder.rotate(0).close()
+            folder.publish(base=make_base(folder.next_base_path), ids="int")
             assert folder.catalog.schema.ids == "int"
             assert folder.vertex_column(0).shape == (0,)
 
@@ -69,10 +68,10 @@ class TestGenerations:
         with LiveFolder.create(path, SCHEMA) as folder:
             compact(folder)
             with LiveFolder.open(path, read_only=True) as reader:
-                assert not reader.has_newer()
+                assert reader.catch_up()
                 compact(folder)
                 folder.remove_leftovers()
-                assert reader.has_newer()
+                assert not reader.catch_up()
                 assert {"log.1", "base.1", "base.2"} <= names(path)
                 assert "log.0" not in names(path)
                 assert (reader.base_path / "graph.json").read_text() == "base.1"
@@ -181,13 +180,12 @@ class TestGenerations:
 
     def test_a_vertex_column_of_another_shape_is_refused(self, path):
         with LiveFolder.create(path, SCHEMA) as folder:
+            folder.rotate(0).close()
             base = make_base(folder.next_base_path)
             files = folder.save_vertex_column(0, np.zeros(3)) | folder.save_vertex_column(
                 1, np.zeros(4)
             )
-            log = folder.next_log(0)
-            folder.publish(log, base=base, files=files)
-            log.close()
+            folder.publish(base=base, files=files)
             with pytest.raises(FormatError, match=r"\(3,\), expected float64 \(4,\)"):
                 folder.vertex_column(0)
             assert folder.vertex_column(1).shape == (4,)
@@ -212,24 +210,31 @@ class TestGenerations:
     def test_no_room_to_publish(self, tmp_path, path):
         disk = FaultyDisk(tmp_path)
         with LiveFolder.create(path, SCHEMA, disk=disk) as folder:
-            log = folder.next_log(0)
+
+            def full(step, what, path):
+                return full_disk() if path.name == "live.json.tmp" and what == "write" else None
+
+            disk.fault = full
+            with pytest.raises(DiskSpaceError, match=r"log\.1 was not begun"):
+                folder.rotate(0)
+            disk.fault = None
+            assert folder.catalog == read_live_catalog(path, disk)
+            assert len(folder.catalog.logs) == 1
+            folder.rotate(0).close()
             base = make_base(folder.next_base_path)
-            disk.fault = lambda step, what, path: (
-                full_disk() if path.name == "live.json.tmp" and what == "write" else None
-            )
+            disk.fault = full
             with pytest.raises(DiskSpaceError, match="generation 1 was not published"):
-                folder.publish(log, base=base)
+                folder.publish(base=base)
             disk.fault = None
             assert folder.catalog.generation == 0
-            folder.publish(log, base=base)
+            folder.publish(base=base)
             assert folder.catalog.generation == 1
-            log.close()
 
     def test_published_but_perhaps_not_for_good(self, tmp_path, path):
         """The name was changed and cannot be synced: nothing more is done with this graph."""
         disk = FaultyDisk(tmp_path)
         folder = LiveFolder.create(path, SCHEMA, disk=disk)
-        log = folder.next_log(0)
+        log = folder.rotate(0)
         base = make_base(folder.next_base_path)
         renamed = []
 
@@ -239,7 +244,7 @@ class TestGenerations:
 
         disk.fault = fault
         with pytest.raises(PenstockError, match=r"was published, but .* open the graph again"):
-            folder.publish(log, base=base)
+            folder.publish(base=base)
         with pytest.raises(PenstockError, match="closed"):
             folder.remove_leftovers()
         log.abandon()

@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from merge_making import Model, lists_of, many_pieces, some_edges, split, store
+from merge_making import Live, Model, N, lists_of, many_pieces, rows, some_edges, split, store
 
 from penstock.dynamic.base import BaseLists
 from penstock.dynamic.lists import DegreeAwareLists
 from penstock.dynamic.merge import MergedSide
 from penstock.errors import OptionError
 
-#: Small numbers, which are drawn more often, have the longest lists, of several pages.
-N = 3000
 KINDS = {
     "plain": {"directed": True},
     "undirected": {"directed": False},
@@ -40,73 +38,10 @@ def started(request, tmp_path_factory):
     base.close()
 
 
-vertex = st.one_of(st.integers(0, 12), st.integers(0, N + 3))
-pairs = st.one_of(st.tuples(vertex, vertex), st.tuples(st.just("edge"), st.integers(0, 1 << 30)))
-rows = st.lists(st.tuples(pairs, st.booleans(), st.integers(0, 99)), max_size=40)
-
-
-class Live:
-    """A side and its model, which go through the same batches."""
-
-    def __init__(self, started):
-        self.base, self.lists, model = started
-        self.columns, self.model = self.base.columns, model.copy()
-        self.added = DegreeAwareLists(self.columns, multigraph=model.multigraph, threads=2)
-        self.side = MergedSide(self.base, self.added)
-        self.side.grow(N + 4)
-        self.there = [(u, row[0]) for u, entries in enumerate(self.lists) for row in entries]
-
-    def close(self):
-        self.added.close()
-        self.side.removed.close()
-
-    def batch(self, drawn, *, repeats=1):
-        """Rows of a batch; edges of the base are drawn by their number."""
-        ends = [
-            self.there[pair[1] % len(self.there)] if pair[0] == "edge" else pair
-            for pair, _, _ in drawn
-        ]
-        self.ends = ends * repeats
-        src, dst = np.array(self.ends or np.empty((0, 2)), np.uint32).T.copy()
-        adds = np.array([add for _, add, _ in drawn] * repeats, np.uint8)
-        if repeats > 1:
-            adds[len(drawn) :: 3] ^= 1
-        values = np.array([value for _, _, value in drawn] * repeats, np.float64)
-        columns = tuple(values.astype(column.dtype) for column in self.columns)
-        return src, dst, adds, columns
-
-    def expect(self, src, dst, adds, columns):
-        """What the model says of each row."""
-        values = list(zip(*(c.tolist() for c in columns), strict=True)) or [()] * len(src)
-        rows = zip(src.tolist(), dst.tolist(), adds.tolist(), values, strict=True)
-        return [self.model.apply(u, v, some if add else None) for u, v, add, some in rows]
-
-    def check(self):
-        """Everything there is to see."""
-        side, model = self.side, self.model
-        assert side.num_edges == model.num_edges
-        assert side.degrees().tolist() == model.degrees
-        asked = [1, 0, N + 3, 1, *{u for u, _ in self.ends}]
-        chosen = np.array(asked, np.uint32)
-        assert side.degrees_of(chosen).tolist() == [model.degrees[v] for v in asked]
-        found = split(side.gather(chosen))
-        assert [sorted(entries) for entries in found] == [model.entries(v) for v in asked]
-        if self.ends:
-            src, dst = np.array(self.ends, np.uint32).T.copy()
-            expected = [v in model.lists[u] for u, v in self.ends]
-            assert side.has(src, dst).tolist() == expected
-            there, columns = side.values(src, dst)
-            assert there.tolist() == expected
-            found = zip(*(c.tolist() for c in columns), strict=True)
-            for (u, v), values in zip(self.ends, found, strict=bool(columns)):
-                assert values in model.lists[u].get(v, [(0.0,)])
-
-
 @settings(max_examples=20, deadline=None)
 @given(st.lists(rows, max_size=4), st.integers(1, 3), st.booleans())
 def test_batches_against_the_model(started, batches, repeats, counted):
     live = Live(started)
-    live.ends = []
     for drawn in batches:
         batch = live.batch(drawn, repeats=repeats)
         expected = live.expect(*batch)

@@ -145,7 +145,8 @@ def make_base(disk: FaultyDisk, path: Path, content: bytes) -> BaseRecord:
 
 
 class LiveLife:
-    """A graph whose batches are numbers: made, added to, compacted, added to, compacted, closed.
+    """A graph whose batches are numbers: made, added to, compacted, added to, compacted while it is
+    added to, and closed in the middle of a compaction; opened again, compacted, closed.
 
     Its base has the numbers up to the compaction, one a byte.
     """
@@ -162,16 +163,29 @@ class LiveLife:
         path = self.disk.root / "graph"
         self.folder = LiveFolder.create(path, SCHEMA, disk=self.disk)
         self.is_made = True
-        reader = self.folder.read_log()
-        assert list(reader) == []
-        self.log = self.folder.resume_log(reader.recovery)
+        self.resume()
         self.add(1, 2)
         self.compact()
         self.add(3)
         self.compact(late=4)
         self.add(5)
+        self.rotate()
+        self.add(6)
         self.log.close()
         self.folder.close()
+        self.folder = LiveFolder.open(path, disk=self.disk)
+        self.resume()
+        self.add(7)
+        self.compact(late=8)
+        self.add(9)
+        self.log.close()
+        self.folder.close()
+
+    def resume(self) -> None:
+        reader = self.folder.read_log()
+        list(reader)
+        assert contents(self.folder) == self.acknowledged
+        self.log = self.folder.resume_log(reader.recovery)
 
     def add(self, *values: int) -> None:
         for value in values:
@@ -180,18 +194,20 @@ class LiveLife:
             self.log.flush()
             self.acknowledged.append(value)
 
+    def rotate(self) -> None:
+        self.log.flush()
+        old, self.log = self.log, self.folder.rotate(self.log.end.sequence, sync="never")
+        old.abandon()
+
     def compact(self, late: int | None = None) -> None:
-        """``late``: a batch that came while the base was written, and goes into both logs."""
+        """``late``: a batch that comes while the base is written, and goes to the next log."""
         folder, content = self.folder, bytes(self.acknowledged)
-        log = folder.next_log(self.log.end.sequence, sync="never")
+        self.rotate()
         base = make_base(self.disk, folder.next_base_path, content)
         files = folder.save_vertex_column(0, np.full(3, len(content)))
         if late is not None:
             self.add(late)
-            log.append(1, [np.array([late])])
-        folder.publish(log, base=base, files=files)
-        self.log.close()
-        self.log = log
+        folder.publish(base=base, files=files)
         folder.remove_leftovers()
 
     def end(self) -> None:
@@ -224,10 +240,7 @@ def check_remains(life: LiveLife, disk: FaultyDisk) -> None:
     assert len(found) >= len(life.acknowledged)
     assert found == life.asked[: len(found)]
     # Nothing but the graph is left.
-    catalog = folder.catalog
-    current = {catalog.log, "lock", "live.json", *catalog.files}
-    if catalog.base is not None:
-        current.add(catalog.base.name)
+    current = {"lock", "live.json", *folder.catalog.names}
     assert {entry.name for entry in path.iterdir()} == current
     # And it goes on.
     reader = folder.read_log()
@@ -236,21 +249,30 @@ def check_remains(life: LiveLife, disk: FaultyDisk) -> None:
     log.append(1, [np.array([99])])
     log.close()
     assert contents(folder) == [*found, 99]
+    # And it is compacted, however many logs there are.
+    later = LiveLife(disk)
+    later.acknowledged, later.folder = [*found, 99], folder
+    later.resume()
+    later.compact()
+    later.log.close()
     folder.close()
+    with LiveFolder.open(path, disk=disk) as again:
+        assert contents(again) == [*found, 99]
+        assert len(again.catalog.logs) == 1
 
 
 def count_steps(root: Path) -> int:
     root.mkdir()
     life = LiveLife(FaultyDisk(root))
     life.run()
-    assert life.acknowledged == [1, 2, 3, 4, 5]
+    assert life.acknowledged == [*range(1, 10)]
     return life.disk.steps
 
 
 def test_a_graph_at_every_operation(tmp_path):
-    """Made, compacted twice, and the power goes at each operation of that."""
+    """Made, compacted three times, and the power goes at each operation of that."""
     steps = count_steps(tmp_path / "count")
-    assert steps > 50
+    assert steps > 120
     for moment in range(1, steps + 1):
         for seed in range(4):
             root = tmp_path / f"{moment}-{seed}"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from view_making import made, made_on_base, small_pages
+from view_making import made, made_frozen, made_on_base, small_pages
 
 import penstock as ps
 from penstock import algorithms
+from penstock.dynamic.view import snapshot
 
 #: Parameters that an algorithm needs, or that make it do all it can. Ids are 0 .. 129.
 PARAMETERS = {
@@ -82,6 +83,18 @@ def test_on_a_base_with_changes(name, directed, monkeypatch):
     expected = outcome(live.as_graph(vertex_order="none"), name, threads=1)
     assert_same(name, outcome(live.view(), name, threads=2), expected)
     assert_same(name, outcome(live.view(), name, threads=2, load=False), expected)
+
+
+@pytest.mark.parametrize("based", [False, True], ids=["in memory", "on a base"])
+@pytest.mark.parametrize("name", algorithms.names())
+def test_while_a_compaction_is_under_way(name, based, monkeypatch):
+    """What was frozen has changes above it."""
+    small_pages(monkeypatch)
+    live = made_frozen(None, directed=based, based=based)
+    expected = outcome(live.as_graph(vertex_order="none"), name, threads=1)
+    assert_same(name, outcome(live.view(), name, threads=2), expected)
+    assert_same(name, outcome(live.view(), name, threads=2, load=False), expected)
+    assert_same(name, outcome(snapshot(live.as_version()), name, threads=2), expected)
 
 
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])

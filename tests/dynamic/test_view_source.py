@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from view_making import WEIGHT, Changing, Ids, made, made_on_base, small_pages, some_batches
+from view_making import (
+    WEIGHT,
+    Changing,
+    Ids,
+    made,
+    made_frozen,
+    made_on_base,
+    small_pages,
+    some_batches,
+)
 
 import penstock as ps
 from penstock import algorithms
@@ -100,7 +109,7 @@ def test_no_vertices_and_no_edges():
     assert ps.connected_components(alone.view(), load=False).values.tolist() == [0, 1, 2]
 
 
-def test_lists_in_memory_are_used_in_place_and_never_copied():
+def test_lists_in_memory_are_used_in_place_or_copied_once():
     view = made(directed=False).view()
     for name, parameters in (
         ("bfs", {"source": 5}), ("sssp", {"source": 5}), ("pagerank", {}),
@@ -109,7 +118,10 @@ def test_lists_in_memory_are_used_in_place_and_never_copied():
         found = algorithms.find(name)(view, **parameters)
         assert found.stats["resident"], name
         assert found.stats["load_seconds"] == 0
-    assert not ps.core_number(view).stats["resident"]
+    first, again = (ps.core_number(view).stats for _ in range(2))
+    assert first["resident"]
+    assert first["load_seconds"] > 0 == again["load_seconds"]
+    assert not ps.core_number(view, load=False).stats["resident"]
     assert not view.kept.keys(LISTS)
 
 
@@ -175,6 +187,46 @@ def test_a_base_that_has_more_edges_than_it_had_is_refused():
     view = LiveView(replace(version, sides={"out": wrong}))
     with pytest.raises(CorruptionError, match=r"vertices 0 to 109 have .* restore it"):
         ps.bfs(view, 5, load=False)
+
+
+# Layers
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("based", [False, True])
+def test_counts_and_edges_of_a_graph_that_was_frozen(directed, based, tmp_path, monkeypatch):
+    if not based:
+        small_pages(monkeypatch)
+    live = made_frozen(tmp_path / "base", directed=directed, based=based, n=3000 if based else 130)
+    view, graph = live.view(), live.as_graph(vertex_order="none")
+    assert as_dict(view) == expected_of(live)
+    for direction in view.directions:
+        np.testing.assert_array_equal(view.degrees(direction), graph.degrees(direction))
+        mine, right = view.list_stats(direction), graph.list_stats(direction)
+        assert mine._replace(num_pages=1) == right._replace(num_pages=1)
+        assert view.source(direction).in_place is None
+    assert (view.storage is None) == (not based)
+    if based:
+        runs = [len(view.source("out").base_pages(k)) for k in range(len(view.page_table("out")))]
+        assert max(runs) > 1  # a list in several pages
+    for options in ({"load": False, "cache_pages": 0}, {}):
+        np.testing.assert_array_equal(
+            ps.sssp(view, 5, threads=2, **options).values, ps.sssp(graph, 5).values
+        )
+
+
+@pytest.mark.parametrize("based", [False, True])
+def test_a_snapshot_copies_nothing_that_was_frozen(based, monkeypatch):
+    small_pages(monkeypatch)
+    live = made_frozen(None, directed=True, based=based)
+    kept, before = snapshot(live.as_version()), expected_of(live)
+    assert kept.source("out")._lower == live.sides["out"].base.layers
+    for batch in some_batches(seed=9):
+        live.change(*batch)
+    assert as_dict(kept) == before
+    live.freeze()
+    assert as_dict(kept) == before
+    assert as_dict(live.view()) == expected_of(live)
 
 
 # Snapshots

@@ -10,6 +10,7 @@ import pytest
 
 import penstock as ps
 from penstock.dynamic.base import BaseLists
+from penstock.dynamic.layers import FrozenSide
 from penstock.dynamic.lists import DegreeAwareLists
 from penstock.dynamic.merge import MergedSide
 from penstock.dynamic.view import LiveView, Version, order_ids
@@ -40,18 +41,20 @@ class Ids:
 
 class Changing:
     """Edges of vertex numbers that come and go: a weight each, no parallel ones. ``ids`` are the
-    users' ids by vertex number; all vertices are there from the beginning.
+    users' ids by vertex number; all vertices are there from the beginning, but for ``late`` ones
+    that come when it is frozen.
     """
 
     def __init__(
-        self, ids: Any, *, directed: bool, base: ps.Graph | None = None, threads: int = 2
-    ) -> None:
+        self, ids: Any, *, directed: bool, base: ps.Graph | None = None, threads: int = 2,
+        late: int = 0,
+    ) -> None:  # fmt: skip
         self.ids, self.directed = Ids(ids), directed
         self.sides: dict[Any, MergedSide] = {}
         for direction in ("out", "in") if directed else ("out",):
             under = None if base is None else BaseLists(base, direction, threads)
             side = MergedSide(under, DegreeAwareLists([WEIGHT], threads=threads))
-            side.grow(len(self.ids.by_vid))
+            side.grow(len(self.ids.by_vid) - late)
             self.sides[direction] = side
         #: What should be there: weights by pair, the smaller end first if undirected.
         self.edges: dict[tuple[int, int], float] = {}
@@ -83,6 +86,13 @@ class Changing:
             b = [np.concatenate([x, y[loop]]) for x, y in zip(twice, (adds, weights), strict=True)]
             self.sides["out"].apply(a[0], a[1], b[0], [b[1]])
         self.version += 1
+
+    def freeze(self) -> None:
+        """As a compaction does when it begins: changes go above those that there are."""
+        for direction, side in self.sides.items():
+            above = MergedSide(FrozenSide(side, 2), DegreeAwareLists([WEIGHT], threads=2))
+            above.grow(len(self.ids.by_vid))
+            self.sides[direction] = above
 
     def as_version(self) -> Version:
         """What it is now."""
@@ -123,15 +133,17 @@ def some_batches(n: int = 130, seed: int = 3) -> list[tuple[Any, ...]]:
     return batches
 
 
-def made(*, directed: bool, ids: Any = None, n: int = 130, seed: int = 3) -> Changing:
+def made(
+    *, directed: bool, ids: Any = None, n: int = 130, seed: int = 3, late: int = 0
+) -> Changing:
     """A graph after some batches. ``ids``: ascending with the vertex numbers unless given."""
-    live = Changing(np.arange(n) if ids is None else ids, directed=directed)
+    live = Changing(np.arange(n) if ids is None else ids, directed=directed, late=late)
     for batch in some_batches(n, seed):
         live.change(*batch)
     return live
 
 
-def made_on_base(path: Path | None, *, directed: bool, n: int = 130) -> Changing:
+def made_on_base(path: Path | None, *, directed: bool, n: int = 130, late: int = 0) -> Changing:
     """The same on a base with the first vertices, of which lists are longer than a page if there is
     a path.
     """
@@ -152,11 +164,31 @@ def made_on_base(path: Path | None, *, directed: bool, n: int = 130) -> Changing
                 arrays, path, weights=True, page_size=4096, memory="64MB",
                 num_vertices=known, **options,
             )  # fmt: skip
-    live = Changing(np.arange(n), directed=directed, base=base)
+    live = Changing(np.arange(n), directed=directed, base=base, late=late)
     for u, v, weight in zip(*(each.tolist() for each in base.to_edges()), strict=True):
         live.edges[live._key(u, v)] = weight
     for batch in some_batches(n):
         live.change(*batch)
+    return live
+
+
+def made_frozen(path: Path | None, *, directed: bool, based: bool, n: int = 130) -> Changing:
+    """A graph that was frozen twice, with changes above that touch those below. What was frozen
+    first has fewer vertices.
+    """
+    if based:
+        live = made_on_base(path, directed=directed, n=n, late=4)
+    else:
+        live = made(directed=directed, n=n, late=4)
+    for seed in (21, 22):
+        live.freeze()
+        for batch in some_batches(n, seed)[2:]:
+            live.change(*batch)
+        pairs = np.array(sorted(live.edges))[seed::5]
+        adds = np.arange(len(pairs)) % 3 == 0
+        live.change(pairs[:, 0], pairs[:, 1], adds, np.full(len(pairs), float(seed)))
+        live.change([n - 1, n - 2, 3], [4, n - 3, n - 2], [1, 1, 1], [float(seed)] * 3)
+    assert [len(layer.added.starts) for layer in live.sides["out"].layers] == [n - 4, n, n]
     return live
 
 

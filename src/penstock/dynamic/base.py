@@ -7,6 +7,7 @@ rows touch only the lists they ask for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from penstock.arrays import fresh
 from penstock.config import thread_count
 from penstock.dynamic import base_kernels as kernels
 from penstock.dynamic.base_pages import BasePages, list_groups
-from penstock.dynamic.changes import Gathered, PlainLists
+from penstock.dynamic.changes import Gathered, Layer, PlainLists
 from penstock.parallel import Workers
 from penstock.radix import sort_pairs
 from penstock.store.paged import PagedGraph
@@ -43,13 +44,30 @@ class BaseLists:
         self._degrees: U32 = graph.degrees(direction)
         table = self._pages.table
         self.num_edges = int(table["num_edges"].sum(dtype=np.int64))
+        self.multigraph = graph.multigraph
         self._group_begin, self._group_end = list_groups(table)
         self._group_vid: U32 = table["first_vid"][self._group_begin].astype(np.uint32)
         self.workers = Workers(thread_count(threads))
 
+    def __repr__(self) -> str:
+        return repr(self.graph)
+
     def close(self, *, wait: bool = True) -> None:
         """End the threads."""
         self.workers.close(wait=wait)
+
+    # See :class:`~penstock.dynamic.layers.LowerLists`: files are not counted.
+    nbytes = changed_bytes = 0
+    layers: tuple[Layer, ...] = ()
+
+    @property
+    def bottom(self) -> BaseLists:
+        """Itself: nothing is below."""
+        return self
+
+    def missing_bytes(self, new_vertices: int, rows: int) -> int:
+        """Nothing is needed besides: files are mapped."""
+        return 0
 
     def degrees(self) -> U32:
         """How long each list is."""
@@ -94,6 +112,19 @@ class BaseLists:
         found: I64 = np.empty(len(src), np.int64)
         found[order] = out
         return found
+
+    def has(self, src: U32, dst: U32) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Whether each edge is there."""
+        return self.find(src, dst) >= 0
+
+    def look_up(self, src: U32, dst: U32) -> tuple[Any, tuple[Array, ...]]:
+        """Whether each edge is there, and its columns; zeros where it is not."""
+        positions = self.find(src, dst)
+        found = positions >= 0
+        columns = tuple(np.zeros(len(src), column.dtype) for column in self.columns)
+        for out, values in zip(columns, self.values(positions[found]), strict=True):
+            out[found] = values
+        return found, columns
 
     def values(self, positions: I64) -> tuple[Array, ...]:
         """The columns of edges by their positions among all edges."""

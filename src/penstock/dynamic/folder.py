@@ -4,22 +4,24 @@
 ``live.json``          what the graph is, and which of the files below are its own; see
                        ``folder_catalog``
 ``lock``               held by the one process that may change the graph; its number is in it
-``log.G``              batches since compaction G; readers hold it (shared) while they need the
-                       files of generation G
+``log.G``              batches after ``base.G``; readers hold it (shared) while they need the files
+                       of generation G
 ``base.G``             the static store of generation G; none before the first compaction
 ``vertex.K.G.npy``     vertex column K of the base's vertices
-``reverse.G``          in-lists of base G that the writer made when it needed them; scratch
+``reverse``            in-lists that the writer made when it needed them; scratch
 =====================  ============================================================================
 
-A generation is written beside the one before it and becomes the graph when ``live.json`` is
-replaced, which is one rename. Files of other generations are removed by the writer, after that or
-when the graph is opened for writing the next time, as soon as no reader holds them.
+A compaction begins with the next log, ``log.G+1``: ``live.json`` is replaced by one that names both
+logs, and batches go to the new one while ``base.G+1`` is written beside the old base. Then
+``live.json`` is replaced again, by one that names the new base and the new log. Each time that is
+one rename, and whatever was interrupted before it is not the graph. Files of other generations are
+removed by the writer, after that or when the graph is opened for writing the next time, as soon as
+no reader holds them.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -39,40 +41,33 @@ from penstock.dynamic.folder_files import decode_array, read_file, write_array, 
 from penstock.dynamic.folder_locks import (
     LOCK_NAME,
     Hold,
+    Holds,
     hold_for_writing,
     hold_shared,
     hold_to_remove,
 )
+from penstock.dynamic.folder_names import TEMPORARY_NAME, check_free, is_ours, number_of
+from penstock.dynamic.folder_reverse import ReverseFolder
 from penstock.dynamic.log import Log, SyncPolicy
-from penstock.dynamic.log_format import HEADER_BYTES
-from penstock.dynamic.log_format import MAGIC as LOG_MAGIC
-from penstock.dynamic.log_reader import LogReader, Position, Recovery, read_log
-from penstock.errors import FormatError, InputNotFoundError, PenstockError, TargetExistsError
-from penstock.files import read_regular
+from penstock.dynamic.log_chain import LogChain
+from penstock.dynamic.log_reader import Recovery
+from penstock.errors import FormatError, InputNotFoundError, PenstockError
 from penstock.store.catalog import FileRecord
-from penstock.store.contents import foreign_names, is_folder
-from penstock.store.far import quoted
+from penstock.store.contents import is_folder
 from penstock.types import Array, IdKind
 from penstock.version import __version__
-
-_TEMPORARY_NAME = FILE_NAME + ".tmp"
-#: What a writer may remove if it is not the graph's: these names, by their generation. A store that
-#: is being built has the hidden ones.
-_OURS = re.compile(
-    r"(?:log\.(\d+)|base\.(\d+)|reverse\.(\d+)|vertex\.\d+\.(\d+)\.npy"
-    r"|\.(?:base|reverse)\.(\d+)\.(?:building|old|lock))"
-)
 
 
 class LiveFolder:
     """The open directory of a live graph. Made by :meth:`create` and :meth:`open`; to be closed."""
 
     def __init__(
-        self, path: Path, disk: Disk, catalog: LiveCatalog, hold: Hold, *, read_only: bool
+        self, path: Path, disk: Disk, catalog: LiveCatalog, hold: Hold | Holds, *, read_only: bool
     ) -> None:
         self.path = path
         self.catalog = catalog
         self.read_only = read_only
+        self.reverse = ReverseFolder(path)
         self._disk = disk
         self._hold = hold
 
@@ -104,14 +99,14 @@ class LiveFolder:
         try:
             if is_new:
                 disk.make_folder(folder)
-            _check_free(folder)
+            check_free(folder)
             made = cls(folder, disk, catalog, hold_for_writing(folder), read_only=False)
-            _check_free(folder)
+            check_free(folder)
             made.remove_leftovers(everything=True)
             if build is not None:
                 catalog = replace(catalog, base=build(folder / "base.0"))
             Log.create(folder / catalog.log, catalog.log_tag, disk=disk).abandon()
-            made._write_catalog(catalog)
+            made._write_catalog(catalog, "generation 0 was not published")
             disk.sync_folder(folder.parent)
         except BaseException as error:
             if made is not None:
@@ -131,9 +126,10 @@ class LiveFolder:
         folder = Path(path).absolute()
         disk = RealDisk() if disk is None else disk
         catalog = read_live_catalog(folder, disk, write=not read_only)
+        hold: Hold | Holds
         try:
             if read_only:
-                hold, catalog = _hold_generation(folder, disk, catalog)
+                hold, catalog = _hold_logs(folder, disk, catalog)
             else:
                 hold = hold_for_writing(folder)
         except OSError as error:
@@ -146,7 +142,7 @@ class LiveFolder:
                 # Another writer may have published before it gave up the lock.
                 opened.catalog = read_live_catalog(folder, disk, write=True)
                 opened.remove_leftovers()
-                opened.remove_reverse()
+                opened.reverse.remove()
             base = opened.base_path
             if base is not None and base.is_symlink():
                 raise FormatError(f"{base}: is a symbolic link, expected a folder: refused")
@@ -165,14 +161,13 @@ class LiveFolder:
         base = self.catalog.base
         return None if base is None else self.path / base.name
 
-    def read_log(self, since: Position | None = None) -> LogReader:
-        """The batches after the base, or after one that was read before."""
-        return read_log(
-            self.path / self.catalog.log, self.catalog.log_tag, disk=self._disk, since=since
-        )
+    def read_log(self, since: Recovery | None = None) -> LogChain:
+        """The batches after the base, or after those that an earlier reading found."""
+        logs = [(self.path / log.name, log.tag) for log in self.catalog.logs]
+        return LogChain(logs, self._disk, since)
 
     def resume_log(self, recovery: Recovery, *, sync: SyncPolicy = "batch") -> Log:
-        """Go on with the log, which has been read to its end."""
+        """Go on with the last log; all have been read to their end."""
         self.check_writable()
         return Log.resume(recovery, self.catalog.log_tag, sync=sync, disk=self._disk)
 
@@ -188,89 +183,96 @@ class LiveFolder:
         raw = read_file(self._disk, self.path / name, record)
         return decode_array(raw, self.path / name, dtype, base.num_vertices)
 
-    def has_newer(self) -> bool:
-        """Whether the graph was compacted since this was opened; a reader opens it again then."""
-        return read_live_catalog(self.path, self._disk).generation != self.catalog.generation
+    def catch_up(self) -> bool:
+        """As a reader, know the logs that were begun since this was opened. False if the graph was
+        compacted since: it has another base then, and is to be opened again.
+        """
+        hold, catalog = _hold_logs(self.path, self._disk, read_live_catalog(self.path, self._disk))
+        if catalog.generation != self.catalog.generation:
+            hold.close()
+            return False
+        self._hold.close()
+        self._hold, self.catalog = hold, catalog
+        return True
 
     def hold(self) -> Hold:
-        """Keep the files of the current generation until the hold is closed, whatever is published
-        meanwhile: for a snapshot.
+        """Keep the base and its columns until the hold is closed, whatever is published meanwhile:
+        for a snapshot, which has copies of everything else.
         """
-        found = hold_shared(self.path / self.catalog.log)
+        first = self.path / self.catalog.logs[0].name
+        found = hold_shared(first)
         if found is None:
-            raise InputNotFoundError(f"{self.path / self.catalog.log}: the log is missing")
+            raise InputNotFoundError(f"{first}: the log is missing")
         return found
-
-    @property
-    def reverse_path(self) -> Path:
-        """Where a writer may put the in-lists of the base; they are removed with the generation,
-        and when the graph is opened for writing again.
-        """
-        return self.path / f"reverse.{self.catalog.generation}"
-
-    def remove_reverse(self) -> None:
-        """Remove the in-lists that a writer made, unless a snapshot or a reader may need them."""
-        if not is_folder(self.reverse_path) or not _is_ours(self.reverse_path):
-            return
-        hold = hold_to_remove(self.path / self.catalog.log)
-        if hold is not None:
-            try:
-                self._disk.remove_folder(self.reverse_path)
-            finally:
-                hold.close()
 
     # The next generation
 
-    @property
-    def next_base_path(self) -> Path:
-        """Where the base of the next generation is to be built."""
-        return self.path / f"base.{self.catalog.generation + 1}"
+    def rotate(self, sequence: int, *, sync: SyncPolicy = "batch") -> Log:
+        """Begin the next generation by its log, which follows those that are there: batches go to
+        it from now on. ``sequence`` is that of the last batch, all of which are synced.
 
-    def next_log(self, sequence: int, *, sync: SyncPolicy = "batch") -> Log:
-        """The log of the next generation; ``sequence`` is that of the last batch that is in the
-        next base.
+        If this raises, batches go on in the log before, unless the message says otherwise.
         """
         self.check_writable()
-        path = self.path / f"log.{self.catalog.generation + 1}"
+        path = self.path / f"log.{self.catalog.generation + len(self.catalog.logs)}"
         try:
             self._disk.remove(path)
         except OSError as error:
             raise explained(error, path, "a compaction that failed left it") from error
-        return Log.create(path, _random_tag(), after=sequence, sync=sync, disk=self._disk)
+        log = Log.create(path, _random_tag(), after=sequence, sync=sync, disk=self._disk)
+        try:
+            self._write_catalog(
+                replace(self.catalog, log=path.name, log_tag=log.tag, earlier=self.catalog.logs),
+                f"{path.name} was not begun",
+            )
+        except BaseException:
+            log.abandon()
+            raise
+        return log
+
+    @property
+    def _next_generation(self) -> int:
+        if not self.catalog.earlier:
+            raise ValueError("no log was begun for the next generation")
+        return self.catalog.generation + len(self.catalog.earlier)
+
+    @property
+    def next_base_path(self) -> Path:
+        """Where the base of the next generation is to be built, after :meth:`rotate`."""
+        return self.path / f"base.{self._next_generation}"
 
     def save_vertex_column(self, index: int, values: Array) -> dict[str, FileRecord]:
         """Write a vertex column of the next generation; returns its entry of ``files``."""
         self.check_writable()
-        name = f"vertex.{index}.{self.catalog.generation + 1}.npy"
+        name = f"vertex.{index}.{self._next_generation}.npy"
         dtype = self.catalog.schema.vertex_columns[index].dtype
         return {name: write_array(self._disk, self.path / name, values, dtype)}
 
     def publish(
         self,
-        log: Log,
         *,
         base: BaseRecord,
         files: dict[str, FileRecord] | None = None,
         ids: IdKind | None = None,
     ) -> None:
-        """Make the next generation the graph. Its log may hold batches already; files of the
-        generation before stay until :meth:`remove_leftovers`. ``ids``: if they were not known yet.
+        """Make the next generation the graph: its base has all batches of all logs but the last.
+        Files of the generation before stay until :meth:`remove_leftovers`. ``ids``: if they were
+        not known yet.
 
         If this raises, the generation before is still the graph, unless the message says otherwise.
         """
         self.check_writable()
-        log.flush()
-        schema = self.catalog.schema
+        schema, generation = self.catalog.schema, self._next_generation
         self._write_catalog(
             replace(
                 self.catalog,
-                generation=self.catalog.generation + 1,
+                generation=generation,
                 schema=replace(schema, ids=schema.ids if ids is None else ids),
                 base=base,
-                log=log.path.name,
-                log_tag=log.tag,
                 files={} if files is None else files,
-            )
+                earlier=(),
+            ),
+            f"generation {generation} was not published",
         )
 
     def remove_leftovers(self, *, everything: bool = False) -> None:
@@ -278,17 +280,16 @@ class LiveFolder:
         come to their end. Files that are not a graph's are left alone.
         """
         self.check_writable()
-        current = -1 if everything else self.catalog.generation
+        current = frozenset[str]() if everything else self.catalog.names
         found: dict[int, list[str]] = {}
         for name in os.listdir(self.path):
-            match = _OURS.fullmatch(name)
-            if match is not None and _is_ours(self.path / name):
-                found.setdefault(int(next(filter(None, match.groups()))), []).append(name)
+            number = number_of(name)
+            if number is not None and name not in current and is_ours(self.path / name):
+                found.setdefault(number, []).append(name)
         try:
-            self._disk.remove(self.path / _TEMPORARY_NAME)
+            self._disk.remove(self.path / TEMPORARY_NAME)
             for generation, names in found.items():
-                if generation != current:
-                    self._remove_generation(generation, names)
+                self._remove_generation(generation, names)
         except OSError as error:
             raise explained(error, self.path, "old files of the graph stay") from error
 
@@ -310,11 +311,11 @@ class LiveFolder:
             state = "closed" if self._hold.closed else "open for reading only"
             raise PenstockError(f"{self.path}: the live graph is {state}")
 
-    def _write_catalog(self, catalog: LiveCatalog) -> None:
+    def _write_catalog(self, catalog: LiveCatalog, what: str) -> None:
+        """Replace the catalog; ``what`` is said if that fails before the new one is there."""
         catalog = replace(catalog, written_by=f"penstock {__version__}")
         text = np.frombuffer(catalog.to_json().encode(), np.uint8)
-        target, temporary = self.path / FILE_NAME, self.path / _TEMPORARY_NAME
-        what = f"generation {catalog.generation} was not published"
+        target, temporary = self.path / FILE_NAME, self.path / TEMPORARY_NAME
         write_file(self._disk, temporary, [text], what)
         try:
             # The names of the files come before the one that makes them the graph.
@@ -331,7 +332,7 @@ class LiveFolder:
                 error,
                 target,
                 f"generation {catalog.generation} was published, but after a loss of power it may "
-                "be the one before: open the graph again",
+                "be what it was before: open the graph again",
             ) from error
 
     def _undo_creation(self, *, is_new: bool) -> None:
@@ -344,6 +345,9 @@ class LiveFolder:
         self.close()
 
     def _remove_generation(self, generation: int, names: list[str]) -> None:
+        """Remove files of one number that are not the graph's. Readers hold those that ever were by
+        their log; if it is not among them, it is the graph's, was removed already, or never made.
+        """
         log = f"log.{generation}"
         hold = hold_to_remove(self.path / log) if log in names else None
         if hold is None and log in names:
@@ -362,54 +366,19 @@ def _random_tag() -> int:
     return int.from_bytes(os.urandom(8), "little")
 
 
-def _check_free(folder: Path) -> None:
-    """Raise if a new graph cannot be put there; what an interrupted creation left is fine."""
-    if not folder.is_dir():
-        raise TargetExistsError(f"{folder}: exists and is no directory; choose another name")
-    names = set(os.listdir(folder))
-    if FILE_NAME in names:
-        raise TargetExistsError(f"{folder}: is a live graph already; open it or remove it")
-    # A creation makes the lock first, and files of no generation but the first.
-    rest = names - {LOCK_NAME, _TEMPORARY_NAME} if LOCK_NAME in names else names
-    other = {name for name in rest if not _is_first(name) or not _is_ours(folder / name)}
-    if other or (rest and LOCK_NAME not in names):
-        raise TargetExistsError(
-            f"{folder}: is not empty (it has {quoted(sorted(other or rest))}); choose another name"
-        )
-
-
-def _is_first(name: str) -> bool:
-    """Whether the first generation has files of this name."""
-    match = _OURS.fullmatch(name)
-    return match is not None and int(next(filter(None, match.groups()))) == 0
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether something has the content that its name, which is one of ours, promises. Others may
-    have files named ``log.1``, too.
+def _hold_logs(folder: Path, disk: Disk, catalog: LiveCatalog) -> tuple[Holds, LiveCatalog]:
+    """Hold all logs as a reader, and with them the files of the current generation; returns the
+    catalog that names them, too.
     """
-    kind = path.name.partition(".")[0]
-    if kind in ("base", "reverse"):
-        return is_folder(path) and not foreign_names(path)
-    if kind == "":  # a store that is being built
-        return True
-    try:
-        begins = read_regular(path, HEADER_BYTES + 1)
-    except (OSError, FormatError):
-        return False
-    # A log that never came to its first record may hold anything, but no more than a header.
-    return kind != "log" or len(begins) <= HEADER_BYTES or begins[8:12] == LOG_MAGIC
-
-
-def _hold_generation(folder: Path, disk: Disk, catalog: LiveCatalog) -> tuple[Hold, LiveCatalog]:
-    """Hold the files of the current generation as a reader; returns its catalog too."""
     while True:
-        hold = hold_shared(folder / catalog.log)
+        paths = [folder / log.name for log in catalog.logs]
+        holds = [hold_shared(path) for path in paths]
         now = read_live_catalog(folder, disk)
-        if now.generation == catalog.generation:
-            if hold is None:
-                raise InputNotFoundError(f"{folder / catalog.log}: the log is missing; restore it")
-            return hold, now
-        if hold is not None:
-            hold.close()
+        there = Holds([hold for hold in holds if hold is not None])
+        if now.logs == catalog.logs and len(there) == len(paths):
+            return there, now
+        there.close()
+        if now.logs == catalog.logs:
+            missing = paths[holds.index(None)]
+            raise InputNotFoundError(f"{missing}: the log is missing; restore it")
         catalog = now

@@ -1,7 +1,7 @@
 """``live.json``: what the directory of a live graph says about itself.
 
-It is replaced as a whole at each compaction, by a rename. Versions and the checksum at its end are
-those of ``graph.json`` (``store.catalog``).
+It is replaced as a whole, by a rename, when a compaction begins and when its base is there.
+Versions and the checksum at its end are those of ``graph.json`` (``store.catalog``).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -28,7 +28,8 @@ from penstock.store.layout import Column
 from penstock.types import COLUMN_DTYPES, MAX_VERTICES, IdKind
 
 MAGIC = "penstock live graph"
-#: Version 2: `reverse` may be null. In version 1 false was what is null now.
+#: Version 2: `reverse` may be null, and there may be several logs. In version 1, false was what is
+#: null now.
 READ_VERSION = 2
 WRITE_VERSION = 2
 FILE_NAME = "live.json"
@@ -62,21 +63,44 @@ class BaseRecord:
     num_edges: int
 
 
+class LogRecord(NamedTuple):
+    """A log that belongs to the graph."""
+
+    name: str
+    #: Every log has its own, so that no record of an earlier one can be taken for one of its own.
+    tag: int
+
+
 @dataclass(frozen=True, slots=True)
 class LiveCatalog:
     """Everything in ``live.json``."""
 
     tag: int
-    #: How often the graph was published; names of files end in it.
+    #: The number of the base, its columns and the first log: their names end in it. The logs after
+    #: the first have the numbers that follow.
     generation: int
     schema: LiveSchema
     base: BaseRecord | None
+    #: The log that is appended to, and its tag.
     log: str
-    #: Every log has its own, so that no record of an earlier one can be taken for one of its own.
     log_tag: int
     #: Files of the vertex columns, in their order, with the values of the base's vertices; or none.
     files: dict[str, FileRecord] = field(default_factory=dict)
     written_by: str = ""
+    #: Logs of batches after the base and before that log, in their order: those that a compaction
+    #: is merging, or would have merged if it had not been interrupted.
+    earlier: tuple[LogRecord, ...] = ()
+
+    @property
+    def logs(self) -> tuple[LogRecord, ...]:
+        """All logs, in the order in which their batches were made."""
+        return (*self.earlier, LogRecord(self.log, self.log_tag))
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Files and folders that belong to the graph."""
+        base = () if self.base is None else (self.base.name,)
+        return frozenset((*(log.name for log in self.logs), *base, *self.files))
 
     def to_json(self) -> str:
         """The text of ``live.json``."""
@@ -86,9 +110,11 @@ class LiveCatalog:
                 {"name": c.name, "dtype": c.dtype.name} for c in getattr(self.schema, name)
             ]
         data["tag"] = f"{self.tag:016x}"
-        data["log_tag"] = f"{self.log_tag:016x}"
         if self.base is not None:
             data["base"]["tag"] = f"{self.base.tag:016x}"
+        del data["earlier"]
+        del data["log"], data["log_tag"]
+        data["logs"] = [{"name": log.name, "tag": f"{log.tag:016x}"} for log in self.logs]
         data = {"magic": MAGIC, "format": {"read": READ_VERSION, "write": WRITE_VERSION}, **data}
         text = json.dumps(data, indent=1).removesuffix("\n}") + ",\n"
         return text + seal(text.encode())
@@ -157,6 +183,16 @@ def _columns(items: list[dict[str, str]], path: Path) -> tuple[Column, ...]:
     return tuple(columns)
 
 
+def _logs(data: dict[str, Any]) -> list[LogRecord]:
+    """The logs, of which there is one at least."""
+    if data["format"]["read"] == 1:
+        return [LogRecord(data["log"], int(data["log_tag"], 16))]
+    logs = [LogRecord(item["name"], int(item["tag"], 16)) for item in data["logs"]]
+    if not logs or len(set(logs)) < len(logs):
+        raise ValueError(f"logs {[log.name for log in logs]}, expected one or more different ones")
+    return logs
+
+
 def _from_data(data: dict[str, Any], path: Path) -> LiveCatalog:
     schema = dict(data["schema"])
     if data["format"]["read"] == 1 and schema["reverse"] is False:
@@ -166,11 +202,15 @@ def _from_data(data: dict[str, Any], path: Path) -> LiveCatalog:
     base = None
     if data["base"] is not None:
         base = known_fields(BaseRecord, {**data["base"], "tag": int(data["base"]["tag"], 16)})
-    for name in (data["log"], *data["files"], *(() if base is None else (base.name,))):
+    *earlier, last = _logs(data)
+    names = (last.name, *(log.name for log in earlier), *data["files"])
+    for name in (*names, *(() if base is None else (base.name,))):
         plain_name(name, path)
     changed = {
         "tag": int(data["tag"], 16),
-        "log_tag": int(data["log_tag"], 16),
+        "log": last.name,
+        "log_tag": last.tag,
+        "earlier": tuple(earlier),
         "schema": known_fields(LiveSchema, schema),
         "base": base,
         "files": {name: known_fields(FileRecord, item) for name, item in data["files"].items()},
@@ -202,6 +242,11 @@ def _check_values(catalog: LiveCatalog) -> None:
         "the weight is no column": schema.weight is None or schema.weight in edge_names,
         "there is not one file for each vertex column": len(catalog.files)
         in (0, len(vertex_names)),
+        f"base and logs do not have the numbers from {catalog.generation} on": (
+            base is None or base.name == f"base.{catalog.generation}"
+        )
+        and [log.name for log in catalog.logs]
+        == [f"log.{catalog.generation + k}" for k in range(len(catalog.logs))],
     }
     for what, holds in rules.items():
         if not holds:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from penstock.dynamic.disk import OpenFile
@@ -21,6 +22,26 @@ class Hold(OpenFile):
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
+
+
+class Holds:
+    """Several of them."""
+
+    def __init__(self, holds: Sequence[Hold]) -> None:
+        self._holds = holds
+
+    def __len__(self) -> int:
+        return len(self._holds)
+
+    @property
+    def closed(self) -> bool:
+        """Whether they were let go of."""
+        return all(hold.closed for hold in self._holds)
+
+    def close(self) -> None:
+        """Let go of all; may be called again."""
+        for hold in self._holds:
+            hold.close()
 
 
 def hold_for_writing(folder: Path) -> Hold:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 
 from penstock.config import parse_bytes
 from penstock.dynamic.batches import Batch, EdgeBatch, VertexBatch, check_edges
+from penstock.dynamic.compaction import Compactor
 from penstock.dynamic.groups import EdgeProperties, Internals, VertexProperties
 from penstock.dynamic.keeping import MaintainedAnswer, MaintainedSet
 from penstock.dynamic.log import SyncPolicy
@@ -102,7 +102,9 @@ class DynamicGraph(Queries, ExportMixin):
         self._closed = False
         stored = StorageOptions(sync, budget, read_only, threads, threshold)
         self._storage = Storage(None if path is None else Path(path), given, _base, stored)
-        self._end = self._storage.close_after(self)
+        outdate = self._outdate_view
+        self._compactor = Compactor(self._storage, self._in_order, self._lock, outdate)
+        self._end = self._compactor.close_after(self)
 
     @classmethod
     def from_graph(
@@ -193,19 +195,8 @@ class DynamicGraph(Queries, ExportMixin):
 
         self._check_not_reading()
         found = defer_sigint(lambda: self._in_order.run(log, work))
-        if self._storage.is_full():
-            self._merge_if_full()
+        self._compactor.after_batch()
         return found
-
-    def _merge_if_full(self) -> None:
-        with self._in_order.alone(), self._lock:
-            try:
-                if self._storage.is_full():
-                    self._outdate_view()
-                    self._storage.compact()
-            except Exception as error:
-                # The batch is in, whatever becomes of this; the next one tries again.
-                warnings.warn(f"changes could not be merged: {error}", stacklevel=4)
 
     def _effect(self, batch: Batch) -> Effect:
         self._outdate_view()
@@ -254,7 +245,9 @@ class DynamicGraph(Queries, ExportMixin):
                     self._effect(batch)
                 return len(batch)
 
-        return defer_sigint(work)
+        count = defer_sigint(work)
+        self._compactor.after_batch()
+        return count
 
     # By subject
 
@@ -340,17 +333,17 @@ class DynamicGraph(Queries, ExportMixin):
         progress: Progress | None = None,
     ) -> Graph | None:  # fmt: skip
         """Merge everything into a static store: one of its own elsewhere, which is returned open;
-        or, without a path, the base of this graph, whose log then begins anew.
+        or, without a path, the base of this graph: its log is as short as can be then. That waits
+        for a compaction in the background, and changes may go on meanwhile.
         """
         self._check_not_reading()
-        # A batch that is logged but has not taken effect would be lost with the log.
+        self._check_open()
+        if path is None:
+            self._compactor.compact(progress)
+            return None
         with self._in_order.alone(), self._lock:
             self._check_open()
-            if path is not None:
-                return self._storage.write_to(Path(path), overwrite=overwrite, progress=progress)
-            self._outdate_view()
-            self._storage.compact(progress)
-            return None
+            return self._storage.write_to(Path(path), overwrite=overwrite, progress=progress)
 
     def refresh(self) -> None:
         """See what another process has done since the graph was opened for reading."""
@@ -365,13 +358,17 @@ class DynamicGraph(Queries, ExportMixin):
         self._storage.flush()
 
     def close(self) -> None:
-        """Sync, and let go of the directory; may be called again."""
+        """Sync, and let go of the directory; may be called again. A compaction under way is
+        abandoned: what it would have merged is in the logs.
+        """
         self._check_not_reading()
+        self._compactor.stop()
         with self._in_order.alone(), self._lock:
             if not self._closed:
                 self._closed = True
                 self._outdate_view()
                 self._end()
+        self._compactor.warn(stacklevel=3)
 
     def __enter__(self) -> DynamicGraph:
         return self

@@ -77,6 +77,11 @@ class Internals(_Group):
         """What ids are; None if no batch has said so."""
         return self._graph._state.id_kind
 
+    @property
+    def log_bytes(self) -> int:
+        """How long the logs are together."""
+        return self._graph._storage.log_bytes
+
     def probe_distances(self) -> dict[str, ProbeDistances]:
         """How far entries are from home, in the tables there are."""
         with self._graph._lock:

@@ -147,6 +147,11 @@ class IntIds(_OrderedIds):
         assert self.num_vertices == 0
         self.number(np.ascontiguousarray(ids).astype(np.uint64))
 
+    @property
+    def logged_bytes(self) -> float:
+        """Bytes that an id takes in the log."""
+        return 8.0
+
     def nbytes(self) -> int:
         """Bytes held."""
         return self._table.nbytes + self._ids.nbytes
@@ -227,6 +232,11 @@ class StringIds(_OrderedIds):
         """Take the ids of the first vertices, each once, in order of their numbers."""
         assert not self._vids
         self.number(ids)
+
+    @property
+    def logged_bytes(self) -> float:
+        """Bytes that an id takes in the log, about, on average: its end, and its characters."""
+        return 8.0 + self._characters / max(len(self._vids), 1)
 
     def nbytes(self) -> int:
         """Bytes held, about."""

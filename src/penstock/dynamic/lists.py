@@ -212,6 +212,10 @@ class DegreeAwareLists:
             pool.missing_bytes(places) for pool, places in zip(self._pools, most, strict=True)
         )
 
+    def missing_index_bytes(self, rows: int) -> int:
+        """Address space that looking up a number of rows could need besides."""
+        return self._pools[1].missing_bytes(self._most_places(rows)[1])
+
     def _most_places(self, rows: int) -> tuple[int, int]:
         """Where both pools could end after some rows. A list may move with its first row, to a
         chunk of 1.5 times the size, and then again after a quarter of that in rows; chunks fill at

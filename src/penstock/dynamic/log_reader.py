@@ -105,15 +105,23 @@ class LogReader:
 
     Changes nothing, so any process may read while another one writes: it sees the whole records
     that were there when it began. ``since``: go on after a record that was read before.
+    ``follows``: what was found in the log before this one, which must go on where that ends.
     """
 
     def __init__(
-        self, path: Path, tag: int, *, disk: Disk | None = None, since: Position | None = None
+        self,
+        path: Path,
+        tag: int,
+        *,
+        disk: Disk | None = None,
+        since: Position | None = None,
+        follows: Recovery | None = None,
     ) -> None:
         self.path = path
         self._tag = tag
         self._disk: Disk = RealDisk() if disk is None else disk
         self._since = since
+        self._follows = follows
         self._recovery: Recovery | None = None
         self._records = 0
 
@@ -196,7 +204,18 @@ class LogReader:
                 f"{self.path}: is the log {header.tag:016x}, expected {self._tag:016x}: it belongs "
                 "to another graph, or to an earlier state of this one; restore the right one"
             )
+        if self._follows is not None:
+            self._check_complete(self._follows, header.sequence)
         return 0, header
+
+    def _check_complete(self, before: Recovery, sequence: int) -> None:
+        """The log before was synced before this one was begun: nothing of it may be missing."""
+        if before.end.sequence != sequence or before.dropped_bytes:
+            raise CorruptionError(
+                f"{before.path}: ends with record {before.end.sequence} and "
+                f"{before.dropped_bytes:,} bytes that are no record, but {self.path.name}, which "
+                f"follows it, begins after record {sequence}: restore the graph from a copy"
+            )
 
     def _resumed(self, file: DiskFile, since: Position) -> tuple[int, Header]:
         """The record that was read last, which must still be there."""

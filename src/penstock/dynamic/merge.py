@@ -1,5 +1,8 @@
 """One direction of a graph that changes: an immutable base and what has changed since, as one.
 
+The base is a store, or, while a compaction writes the next one, a side that was frozen (see
+:mod:`penstock.dynamic.layers`).
+
 An edge is there if it was *added*, or if the base has it and it was not *removed*. In a graph
 without parallel edges three rules keep it so:
 
@@ -12,29 +15,22 @@ without parallel edges three rules keep it so:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from penstock.arrays import fresh
 from penstock.dynamic import merge_kernels as kernels
-from penstock.dynamic.base import FEW_EDGES, BaseLists
-from penstock.dynamic.changes import Gathered, PlainLists
+from penstock.dynamic.base import BaseLists
+from penstock.dynamic.changes import Gathered, Layer
+from penstock.dynamic.layers import LowerLists
 from penstock.dynamic.lists import DegreeAwareLists
+from penstock.dynamic.merge_lists import Pieces, Work, merged
 from penstock.errors import OptionError
 from penstock.radix import sort_pairs
-from penstock.types import I64, U8, U32, U64, Array
+from penstock.types import I64, U8, U32, Array
 
-#: Lists that one worker puts together at a time have about so many edges.
-PIECE_EDGES = 1 << 18
 _NONE: I64 = np.empty(0, np.int64)
-
-_Work = Callable[[int, int], None]
-_Pieces = Sequence[tuple[int, int]]
-#: Calls the work for every piece.
-Each = Callable[[_Work, _Pieces], None]
 
 
 class MergedSide:
@@ -46,7 +42,7 @@ class MergedSide:
 
     def __init__(
         self,
-        base: BaseLists | None,
+        base: LowerLists | None,
         added: DegreeAwareLists,
         removed: DegreeAwareLists | None = None,
     ) -> None:
@@ -55,10 +51,9 @@ class MergedSide:
         self.removed = removed
         self.multigraph = added.multigraph
         if base is not None:
-            parallel = base.graph.multigraph
-            if parallel and not self.multigraph:
+            if base.multigraph and not self.multigraph:
                 raise OptionError(
-                    f"{base.graph!r} was built with duplicates='keep' and may have parallel edges; "
+                    f"{base!r} was built with duplicates='keep' and may have parallel edges; "
                     "open it as a multigraph"
                 )
             if removed is None:
@@ -83,6 +78,28 @@ class MergedSide:
         counts = self.base.count(src, gone.neighbours)
         self._live_edges += int(kernels.change_live(src, -counts, self._live))
 
+    def stand_on(self, base: LowerLists) -> None:
+        """Go on with another base that has the same lists: what changed since is the same."""
+        self.base = base
+
+    @property
+    def bottom(self) -> BaseLists | None:
+        """The store that is below everything, if there is one."""
+        return None if self.base is None else self.base.bottom
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """What changed since that store, from the lowest layer to the highest."""
+        if self.base is None:
+            return (Layer(self.added),)
+        return (*self.base.layers, Layer(self.added, self.removed))
+
+    def close(self, *, wait: bool = True) -> None:
+        """End the threads."""
+        for lists in (self.base, self.added, self.removed):
+            if lists is not None:
+                lists.close(wait=wait)
+
     @property
     def num_vertices(self) -> int:
         """Vertices there are."""
@@ -96,14 +113,24 @@ class MergedSide:
     @property
     def changed_bytes(self) -> int:
         """Bytes of what changed since the base."""
-        return self.added.chunk_bytes + (0 if self.removed is None else self.removed.chunk_bytes)
+        if self.base is None or self.removed is None:
+            return self.added.chunk_bytes
+        return self.added.chunk_bytes + self.removed.chunk_bytes + self.base.changed_bytes
 
     @property
     def nbytes(self) -> int:
         """Bytes in memory."""
-        if self.removed is None:
+        if self.base is None or self.removed is None:
             return self.added.nbytes
-        return self.added.nbytes + self.removed.nbytes + self._live.nbytes + self._degrees.nbytes
+        by_vertex = self._live.nbytes + self._degrees.nbytes
+        return self.added.nbytes + self.removed.nbytes + by_vertex + self.base.nbytes
+
+    def missing_bytes(self, new_vertices: int, rows: int) -> int:
+        """Address space that a number of rows could need besides."""
+        if self.base is None or self.removed is None:
+            return self.added.missing_bytes(new_vertices, rows)
+        parts = (self.added, self.removed, self.base)
+        return sum(part.missing_bytes(new_vertices, rows) for part in parts)
 
     def grow(self, num_vertices: int) -> None:
         """Have so many vertices; new ones have no edges."""
@@ -137,17 +164,24 @@ class MergedSide:
         """Whether each edge ``src -> dst`` is there."""
         found: Any = self.added.find(src, dst) >= 0
         if self.base is not None:
-            found |= self._alive(src, dst, self.base.find(src, dst))
+            found |= self._alive(src, dst, self.base.has(src, dst))
         return found  # type: ignore[no-any-return]
 
-    def _alive(self, src: U32, dst: U32, positions: I64) -> Any:
-        """Which edges with these positions in the base are not removed."""
+    def _alive(self, src: U32, dst: U32, in_base: Any) -> Any:
+        """Which edges that are ``in_base`` are not removed."""
         assert self.removed is not None
-        alive = positions >= 0
         if self.removed.num_edges:
-            rows = np.flatnonzero(alive)
-            alive[rows] = self.removed.find(src[rows], dst[rows]) < 0
-        return alive
+            rows = np.flatnonzero(in_base)
+            in_base[rows] = self.removed.find(src[rows], dst[rows]) < 0
+        return in_base
+
+    def count(self, src: U32, dst: U32) -> I64:
+        """How many edges there are from each source to its target."""
+        counts = self._count_added(src, dst)
+        if self.base is not None:
+            below = self.base.count(src, dst)
+            counts += np.where(self._alive(src, dst, below > 0), below, 0)
+        return counts
 
     def values(self, src: U32, dst: U32) -> tuple[Any, tuple[Array, ...]]:
         """Whether each edge is there, and its columns (of parallel edges, those of one; where there
@@ -161,12 +195,11 @@ class MergedSide:
             out[rows] = values[places[rows]]
         if self.base is not None:
             rest = np.flatnonzero(~found)
-            positions = self.base.find(src[rest], dst[rest])
-            alive = self._alive(src[rest], dst[rest], positions)
-            rows = rest[alive]
-            found[rows] = True
-            for out, values in zip(columns, self.base.values(positions[alive]), strict=True):
-                out[rows] = values
+            in_base, below = self.base.look_up(src[rest], dst[rest])
+            alive = self._alive(src[rest], dst[rest], in_base)
+            found[rest[alive]] = True
+            for out, values in zip(columns, below, strict=True):
+                out[rest[alive]] = values[alive]
         return found, columns
 
     # Lists
@@ -186,7 +219,7 @@ class MergedSide:
             return base
         return merged(base, gone, added, in_order=False, each=self._each)
 
-    def _each(self, work: _Work, pieces: _Pieces) -> None:
+    def _each(self, work: Work, pieces: Pieces) -> None:
         assert self.base is not None
         self.base.workers.run(lambda _, piece: work(*piece), pieces)
 
@@ -203,11 +236,11 @@ class MergedSide:
         if self.multigraph:
             changed: U8 = (self.apply_counted(src, dst, adds, columns) != 0).astype(np.uint8)
             return changed
-        positions = self.base.find(src, dst)
+        in_base = self.base.has(src, dst)
         if self.added.columns:
-            result = self._apply_valued(src, dst, adds, columns, np.flatnonzero(positions >= 0))
+            result = self._apply_valued(src, dst, adds, columns, np.flatnonzero(in_base))
         else:
-            result = self._apply_plain(src, dst, adds, positions >= 0)
+            result = self._apply_plain(src, dst, adds, in_base)
         self._refresh(src)
         return result
 
@@ -292,66 +325,6 @@ class MergedSide:
 
     def _refresh(self, src: U32) -> None:
         kernels.refresh_degrees(src, self._live, self.added.starts, self.added.ends, self._degrees)
-
-
-def merged(
-    base: Gathered, gone: Gathered, added: Gathered, *, in_order: bool,
-    each: Each | None = None,
-) -> Gathered:  # fmt: skip
-    """Lists of a base less what is gone (sorted lists, or no offsets), and what was added: merged,
-    if all are ascending, else one after the other. ``each`` runs pieces of the work.
-    """
-    run = each or _one_by_one
-    lists = len(base.offsets) - 1
-    sizes: I64 = np.zeros(lists, np.int64)
-    cuts = _cut(base.offsets)
-    given = (base.plain, gone.plain, added.plain)
-
-    def measure(lo: int, hi: int) -> None:
-        kernels.count_merged(lo, hi, *given, sizes)
-
-    run(measure, cuts)
-    offsets: I64 = np.zeros(lists + 1, np.int64)
-    np.cumsum(sizes, out=offsets[1:])
-    total = int(offsets[-1])
-    neighbours: U32 = fresh(total, np.uint32)
-    target = PlainLists(offsets, neighbours)
-    origin: U64 = fresh(total if base.columns else 0, np.uint64)
-    pairs = [
-        (_bits(first), _bits(np.ascontiguousarray(second)), fresh(total, first.dtype))
-        for first, second in zip(base.columns, added.columns, strict=True)
-    ]
-
-    def put(lo: int, hi: int) -> None:
-        kernels.merge_lists(lo, hi, in_order, *given, target, origin)
-        for first, second, out in pairs:
-            kernels.take_values(
-                int(offsets[lo]), int(offsets[hi]), origin, first, second, _bits(out)
-            )
-
-    run(put, cuts)
-    return Gathered(offsets, neighbours, tuple(out for _, _, out in pairs))
-
-
-def _one_by_one(work: _Work, pieces: _Pieces) -> None:
-    for piece in pieces:
-        work(*piece)
-
-
-def _bits(values: Array) -> Array:
-    """The same bytes as unsigned numbers: kernels copy them whatever they mean."""
-    return values.view(f"u{values.dtype.itemsize}")
-
-
-def _cut(offsets: I64) -> list[tuple[int, int]]:
-    """Cut lists into pieces of about the same number of edges."""
-    lists, total = len(offsets) - 1, int(offsets[-1])
-    if total < FEW_EDGES and lists < FEW_EDGES:
-        return [(0, lists)]
-    parts = max(total // PIECE_EDGES, lists // PIECE_EDGES, 1)
-    wanted = np.linspace(0, total, parts + 1)[1:-1]
-    ends = [0, *np.searchsorted(offsets, wanted).clip(0, lists).tolist(), lists]
-    return [(a, b) for a, b in pairwise(ends) if a < b]
 
 
 def _by_pair(src: U32, dst: U32) -> U32:

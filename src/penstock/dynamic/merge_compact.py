@@ -1,25 +1,27 @@
 """Compaction: a base and what has changed since, written as a new store with the same numbers.
 
-The base is read page by page in its order, merged with the sorted changes of the same vertices, and
-cut into new pages. What is in memory is a few pages at a time, or the longest list if that is more.
+The base is read page by page in its order, merged with the sorted changes of the same vertices,
+layer by layer, and cut into new pages. What is in memory is a few pages at a time, or the longest
+list if that is more.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from penstock.config import thread_count
 from penstock.dynamic import merge_kernels as kernels
-from penstock.dynamic.changes import Gathered, StandingLists
-from penstock.dynamic.lists import DegreeAwareLists
-from penstock.dynamic.merge import MergedSide, merged
+from penstock.dynamic.base import BaseLists
+from penstock.dynamic.changes import Gathered, Layer, StandingLists, Tables
+from penstock.dynamic.layers import LayeredLists
+from penstock.dynamic.merge_lists import merged
 from penstock.errors import OptionError
 from penstock.parallel import ordered_map
 from penstock.progress import Progress, Silent
@@ -37,8 +39,10 @@ from penstock.version import __version__
 #: Vertices that are not in the base come in parts of so many edges, or vertices.
 PART_EDGES, PART_VERTICES = 1 << 18, 1 << 18
 _NAME_ROWS = 1 << 16
+_NOTHING = Gathered(np.empty(0, np.int64), np.empty(0, np.uint32))
 
 
+@runtime_checkable
 class ListParts(Protocol):
     """The lists of a direction that are made part after part."""
 
@@ -87,7 +91,7 @@ class CompactOptions:
 
 
 def compact(
-    target: str | os.PathLike[str], sides: Mapping[Direction, MergedSide | ListParts],
+    target: str | os.PathLike[str], sides: Mapping[Direction, LayeredLists | ListParts],
     ids: VertexIds,
     options: CompactOptions, *, overwrite: bool = False, progress: Progress | None = None,
 ) -> PagedGraph:  # fmt: skip
@@ -100,7 +104,7 @@ def compact(
 
 
 def write_store(
-    target: GraphFolder | MemoryTarget, sides: Mapping[Direction, MergedSide | ListParts],
+    target: GraphFolder | MemoryTarget, sides: Mapping[Direction, LayeredLists | ListParts],
     ids: VertexIds | None, options: CompactOptions, progress: Progress | None = None,
 ) -> Catalog:  # fmt: skip
     """Write pages and index arrays; returns the catalog to commit. Without ``ids`` these are the
@@ -170,7 +174,7 @@ class _Writer:
     progress: Progress
 
     def write(
-        self, direction: Direction, side: MergedSide | ListParts
+        self, direction: Direction, side: LayeredLists | ListParts
     ) -> tuple[DirectionStats, int]:
         """Merge and write all lists; also returns how many loops there are."""
         spec = self.spec
@@ -195,40 +199,46 @@ class _Writer:
         self.target.save(f"{direction}.pages.npy", table)
         return stats, loops
 
-    def _parts(self, side: MergedSide | ListParts) -> Iterator[Adjacency]:
-        if not isinstance(side, MergedSide):
+    def _parts(self, side: LayeredLists | ListParts) -> Iterator[Adjacency]:
+        if isinstance(side, ListParts):
             return side.parts(self.threads)
+        bottom, layers = side.bottom, side.layers
 
         def make(piece: int | tuple[int, int]) -> Adjacency:
-            if isinstance(piece, int):
-                return self._of_base(side, piece)
-            return self._new(side, *piece)
+            if isinstance(piece, tuple):
+                return self._new(layers, *piece)
+            assert bottom is not None
+            return self._of_base(bottom, layers, piece)
 
-        return ordered_map(make, _pieces(side), self.threads)
+        # One thread, if no more are wanted: others may need the other cores.
+        pieces = _pieces(side)
+        return map(make, pieces) if self.threads == 1 else ordered_map(make, pieces, self.threads)
 
-    def _of_base(self, side: MergedSide, group: int) -> Adjacency:
+    def _of_base(self, bottom: BaseLists, layers: Sequence[Layer], group: int) -> Adjacency:
         """The lists of some pages of the base, with what has changed of them."""
-        assert side.base is not None
-        assert side.removed is not None
-        part = side.base.read_group(group)
+        part = bottom.read_group(group)
         begin, end = part.first_vid, part.first_vid + len(part.degrees)
         names = [column.name for column in self.spec.columns]
         offsets: I64 = np.zeros(len(part.degrees) + 1, np.int64)
         np.cumsum(part.degrees, out=offsets[1:])
-        base = Gathered(offsets, part.neighbours, tuple(part.columns[name] for name in names))
-        if not side.base.ascending:
-            base = _in_order(base)
-        added = self._sorted(side.added, begin, end)
-        gone = self._sorted(side.removed, begin, end)
-        if len(added.neighbours) or len(gone.neighbours):
-            base = merged(base, gone, added, in_order=True)
-        return self._part(begin, base)
+        lists = Gathered(offsets, part.neighbours, tuple(part.columns[name] for name in names))
+        if not bottom.ascending:
+            lists = _in_order(lists)
+        return self._changed(lists, layers, begin, end)
 
-    def _new(self, side: MergedSide, begin: int, end: int) -> Adjacency:
+    def _new(self, layers: Sequence[Layer], begin: int, end: int) -> Adjacency:
         """The lists of some vertices that the base does not have."""
-        return self._part(begin, self._sorted(side.added, begin, end))
+        lists = self._sorted(layers[0].added, begin, end)
+        return self._changed(lists, layers[1:], begin, end)
 
-    def _part(self, begin: int, lists: Gathered) -> Adjacency:
+    def _changed(self, lists: Gathered, layers: Sequence[Layer], begin: int, end: int) -> Adjacency:
+        """Lists with what the layers above them change."""
+        for layer in layers:
+            added, gone = self._sorted(layer.added, begin, end), _NOTHING
+            if layer.removed is not None:
+                gone = self._sorted(layer.removed, begin, end)
+            if len(added.neighbours) or len(gone.neighbours):
+                lists = merged(lists, gone, added, in_order=True)
         names = [column.name for column in self.spec.columns]
         return Adjacency(
             begin,
@@ -237,10 +247,14 @@ class _Writer:
             dict(zip(names, lists.columns, strict=True)),
         )
 
-    def _sorted(self, lists: DegreeAwareLists, begin: int, end: int) -> Gathered:
-        """The lists of vertices that follow each other, each in order."""
+    def _sorted(self, lists: Tables, begin: int, end: int) -> Gathered:
+        """The lists of vertices that follow each other, each in order; those that there are not are
+        empty.
+        """
         starts, ends = lists.starts, lists.ends
-        sizes = (ends[begin:end] - starts[begin:end]).astype(np.int64)
+        known = max(min(end, len(starts)), begin)
+        sizes: I64 = np.zeros(end - begin, np.int64)
+        sizes[: known - begin] = ends[begin:known] - starts[begin:known]
         offsets: I64 = np.zeros(end - begin + 1, np.int64)
         np.cumsum(sizes, out=offsets[1:])
         total = int(offsets[-1])
@@ -248,7 +262,7 @@ class _Writer:
         keys: U64 = np.empty(total, np.uint64)
         places: U64 = np.empty(total if lists.columns else 0, np.uint64)
         standing = StandingLists(starts, ends, lists.neighbours)
-        kernels.list_keys(begin, end, shift, standing, keys, places)
+        kernels.list_keys(begin, known, shift, standing, keys, places)
         keys, places = _sort(keys, places, shift + (end - begin).bit_length())
         return Gathered(
             offsets,
@@ -257,16 +271,16 @@ class _Writer:
         )
 
 
-def _pieces(side: MergedSide) -> Iterator[int | tuple[int, int]]:
+def _pieces(side: LayeredLists) -> Iterator[int | tuple[int, int]]:
     """Groups of pages of the base, then ranges of the vertices that it does not have."""
     first = 0
-    if side.base is not None:
-        yield from range(side.base.num_groups)
-        first = side.base.num_vertices
-    ends, starts = side.added.ends, side.added.starts
+    if side.bottom is not None:
+        yield from range(side.bottom.num_groups)
+        first = side.bottom.num_vertices
+    degrees = side.degrees()
     for begin in range(first, side.num_vertices, PART_VERTICES):
         upto = min(begin + PART_VERTICES, side.num_vertices)
-        edges = np.cumsum(ends[begin:upto] - starts[begin:upto])
+        edges = np.cumsum(degrees[begin:upto], dtype=np.uint64)
         wanted = np.arange(PART_EDGES, int(edges[-1]), PART_EDGES, dtype=np.uint64)
         cuts = begin + 1 + np.searchsorted(edges, wanted)
         yield from pairwise(sorted({begin, *cuts.tolist(), upto}))

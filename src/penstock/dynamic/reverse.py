@@ -114,15 +114,15 @@ def reversed_lists(graph: Graph, memory: int | None, threads: int = 1) -> Revers
     return ReversedLists(graph, degrees, max(left // 2, LEAST_ROOM))
 
 
-def made_bytes(graph: Graph) -> int:
+def made_bytes(num_vertices: int) -> int:
     """What making a store of in-lists takes in memory, at least."""
-    return 24 * graph.num_vertices + LEAST_ROOM
+    return 24 * num_vertices + LEAST_ROOM
 
 
 def stored_bytes(graph: Graph) -> int:
     """What making and keeping a store of in-lists in memory takes, about."""
     row = 4 + sum(column.dtype.itemsize for column in graph.columns)
-    return made_bytes(graph) + row * graph.num_edges
+    return made_bytes(graph.num_vertices) + row * graph.num_edges
 
 
 def reverse_in_memory(graph: Graph, memory: int | None, threads: int = 1) -> PagedGraph:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from penstock.dynamic.batches import Batch, EdgeBatch, VertexBatch
 from penstock.dynamic.changes import Changes
 from penstock.dynamic.folder_catalog import LiveSchema
 from penstock.dynamic.ids import Ids, IntIds, StringIds
+from penstock.dynamic.layers import FrozenSide
 from penstock.dynamic.lists import THRESHOLD, DegreeAwareLists
 from penstock.dynamic.maintained.protocol import ByVertex
 from penstock.dynamic.merge import MergedSide
@@ -53,7 +54,6 @@ class State:
         threshold: int = THRESHOLD,
     ) -> None:
         self.schema = schema
-        self.base = base
         self.threads = thread_count(threads)
         self._threshold = threshold
         self.workers = Workers(self.threads)
@@ -68,6 +68,7 @@ class State:
         self._grow()
         #: Where a store of in-lists may be put, if that cannot be in memory.
         self.reverse_path: Callable[[], Path | None] = lambda: None
+        self._reverse_store: PagedGraph | None = None
 
     def _make_ids(self, kind: IdKind) -> Ids:
         return IntIds(self.workers) if kind == "int" else StringIds()
@@ -93,15 +94,17 @@ class State:
         """What ids are; None if no batch has said so."""
         return self.ids.kind if self._ids_known else None
 
-    def rebase(self, base: PagedGraph) -> None:
-        """Stand on a base that has everything, vertex numbers included: let all changes go. If that
-        fails, everything is as it was, which says the same.
-        """
-        sides = self._make_sides(base)
-        self._close_sides()
-        self.schema = replace(self.schema, ids=self.id_kind)
-        self.base, self.sides = base, sides
-        self._grow()
+    def sides_above(self, frozen: Mapping[Direction, FrozenSide]) -> dict[Direction, MergedSide]:
+        """Sides without changes that stand on those there are, to take their place."""
+        return {each: MergedSide(below, self._new_lists()) for each, below in frozen.items()}
+
+    def stand_on(self, bases: Mapping[Direction, BaseLists]) -> None:
+        """Let stores take the place of the frozen sides that they were made of."""
+        for direction, base in bases.items():
+            frozen = self.sides[direction].base
+            self.sides[direction].stand_on(base)
+            if frozen is not None:
+                frozen.close()
 
     def _make_sides(self, base: PagedGraph | None) -> dict[Direction, MergedSide]:
         """Those that the base has, or that there are from the beginning."""
@@ -148,19 +151,25 @@ class State:
             else:
                 store = reverse.reverse_in_folder(still, path, memory, self.threads)
             side = MergedSide(BaseLists(store, "in", self.threads), lists)
+            self._reverse_store = store
         side.grow(self.num_vertices)
         self.sides["in"] = side
         return side
 
+    @property
+    def uses_reverse_store(self) -> bool:
+        """Whether the in-lists stand on the store that :meth:`build_reverse` made of them."""
+        bottom = self.sides["in"].bottom if "in" in self.sides else None
+        return bottom is not None and bottom.graph is self._reverse_store
+
     def _reverse_bytes(self) -> int:
         """What making in-lists takes in memory, about."""
-        out = self.sides["out"]
+        out, edge_bytes = self.sides["out"], sum(c.dtype.itemsize for c in self.schema.columns)
         if out.base is None:
             return out.added.nbytes + 4 * (self.threads + 1) * self.num_vertices
-        graph = out.base.graph
-        if self.reverse_path() is None:
-            return reverse.stored_bytes(graph)
-        return reverse.made_bytes(graph)
+        least = reverse.made_bytes(self.num_vertices)
+        kept = 0 if self.reverse_path() is not None else (4 + edge_bytes) * self.num_edges
+        return least + kept
 
     @property
     def num_vertices(self) -> int:
@@ -180,13 +189,8 @@ class State:
     def close(self, *, wait: bool = True) -> None:
         """End the threads."""
         self.workers.close(wait=wait)
-        self._close_sides(wait=wait)
-
-    def _close_sides(self, *, wait: bool = True) -> None:
         for side in self.sides.values():
-            for lists in (side.base, side.added, side.removed):
-                if lists is not None:
-                    lists.close(wait=wait)
+            side.close(wait=wait)
 
     def _grow(self) -> None:
         for side in self.sides.values():
@@ -204,14 +208,7 @@ class State:
         else:
             self.ids.check_room(batch.src, batch.dst)
             vertices = rows = 2 * len(batch)
-        check_reservable(
-            sum(
-                lists.missing_bytes(vertices, rows)
-                for side in self.sides.values()
-                for lists in (side.added, side.removed)
-                if lists is not None
-            )
-        )
+        check_reservable(sum(side.missing_bytes(vertices, rows) for side in self.sides.values()))
 
     def apply(self, batch: Batch, *, telling: bool = True) -> Effect:
         """Change the graph as a checked batch says. Unless ``telling``, the effect names no
@@ -252,9 +249,9 @@ class State:
 
     def _change(self, src: U32, dst: U32, adds: U8 | None, columns: Sequence[Array]) -> U32:
         """Change the sides; how many edges each row made or deleted."""
-        if adds is None and len(src) >= BULK_ROWS and self.num_edges == 0 and self.base is None:
-            return self._load(src, dst, columns)
         out = self.sides["out"]
+        if adds is None and len(src) >= BULK_ROWS and self.num_edges == 0 and out.base is None:
+            return self._load(src, dst, columns)
         if not self.schema.directed:
             both = _BothWays.of(src, dst, adds, columns)
             return out.apply_counted(both.src, both.dst, both.adds, both.columns)[both.first]

@@ -5,23 +5,23 @@ from __future__ import annotations
 import itertools
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from penstock.config import memory_budget, thread_count
+from penstock.dynamic.base import BaseLists
 from penstock.dynamic.batches import Batch, EdgeBatch, decode, encode
-from penstock.dynamic.changes import Gathered
+from penstock.dynamic.current import current_sides
 from penstock.dynamic.folder import LiveFolder
 from penstock.dynamic.folder_catalog import FILE_NAME, BaseRecord, LiveCatalog, LiveSchema
+from penstock.dynamic.freezing import FrozenState
+from penstock.dynamic.layers import LayeredLists
 from penstock.dynamic.lists import THRESHOLD
 from penstock.dynamic.log import Log, SyncPolicy, check_policy
 from penstock.dynamic.log_reader import Recovery
 from penstock.dynamic.maintained.protocol import Sides
-from penstock.dynamic.merge import MergedSide
 from penstock.dynamic.merge_compact import CompactOptions, ListParts, compact
 from penstock.dynamic.reverse import reversed_lists
 from penstock.dynamic.schema import GivenSchema
@@ -34,37 +34,14 @@ from penstock.store.graph import Graph
 from penstock.store.paged import PagedGraph, open_graph
 from penstock.types import U32, Array, Direction
 
-#: Changes may always take this part of the memory, however much ids and vertices take.
-LEAST_SHARE = 4
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A base that is there, but not the graph's yet."""
 
-class CurrentSide:
-    """A side of a graph, whichever it is after compactions: what algorithms that stay look at."""
-
-    def __init__(self, storage: Storage, direction: Direction) -> None:
-        self._storage = storage
-        self._direction: Direction = direction
-
-    @property
-    def _side(self) -> MergedSide:
-        return self._storage.state.sides[self._direction]
-
-    @property
-    def num_vertices(self) -> int:
-        """Vertices there are."""
-        return self._side.num_vertices
-
-    def degrees(self) -> U32:
-        """How long each list is."""
-        return self._side.degrees()
-
-    def gather(self, vertices: U32) -> Gathered:
-        """Copies of the lists of some vertices, in the order given."""
-        return self._side.gather(vertices)
-
-    def has(self, src: U32, dst: U32) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Whether each edge is there."""
-        return self._side.has(src, dst)
+    base: BaseRecord
+    lists: Mapping[Direction, BaseLists]
+    files: dict[str, FileRecord]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +72,14 @@ class Storage:
         self.path = path
         self.read_only = options.read_only
         self._given = given
-        self._budget = memory_budget(options.memory) if path is not None else None
+        #: What the graph may take before changes are merged; None: they never are.
+        self.budget = memory_budget(options.memory) if path is not None else None
         self._folder: LiveFolder | None = None
         self._log: Log | None = None
+        #: Bytes of the logs before the last one.
+        self._earlier_bytes = 0
+        #: What a compaction is writing, or would have written if it had not failed.
+        self.frozen: FrozenState | None = None
         self._numbers = itertools.count(1)
         self._random_tag = int.from_bytes(os.urandom(7), "little")
         #: Why nothing can be changed any more.
@@ -120,23 +102,24 @@ class Storage:
         state = State(schema, base=base, threads=self._threads, threshold=self._threshold)
         if self._folder is not None and not self.read_only:
             folder = self._folder
-            state.reverse_path = lambda: folder.reverse_path
+            state.reverse_path = lambda: folder.reverse.path
         if schema.reverse and state.can_reverse:
-            state.build_reverse(self._budget)
+            state.build_reverse(self.budget)
         return state
 
     def _create(self, path: Path, given: GivenSchema, base: PagedGraph | None) -> None:
         schema = given.of_new(base)
         build = None
         if base is not None:
-            state = self._make_state(schema, base)
+            self.state = self._make_state(schema, base)
 
             def build(target: Path) -> BaseRecord:
-                return _record(self._write(state, target), target)
+                made = self.write_to(target, overwrite=False, progress=None, whole=False)
+                return _record(made, target)
 
         self._folder = LiveFolder.create(path, schema, build=build)
         if base is not None:
-            state.close()
+            self.state.close()
         self._load()
 
     def _open(self, given: GivenSchema) -> None:
@@ -183,8 +166,7 @@ class Storage:
 
     def _replay(self) -> None:
         assert self._folder is not None
-        since = None if self.recovery is None else self.recovery.end
-        reader = self._folder.read_log(since)
+        reader = self._folder.read_log(self.recovery)
         for record in reader:
             try:
                 batch, kind = decode(
@@ -203,6 +185,7 @@ class Storage:
                 ) from None
             self.state.apply(batch, telling=False)
         self.recovery = reader.recovery
+        self._earlier_bytes = reader.num_bytes - self.recovery.end.end
 
     @property
     def tag(self) -> int:
@@ -215,18 +198,7 @@ class Storage:
     def sides(self) -> Sides:
         """The graph as algorithms that stay see it."""
         self._check_writable()
-        out, into = CurrentSide(self, "out"), CurrentSide(self, "in")
-
-        def incoming() -> CurrentSide | None:
-            if not self.state.schema.directed:
-                return out
-            if self.state.can_reverse:
-                self.state.build_reverse(self._budget)
-            return into if "in" in self.state.sides else None
-
-        names = tuple(column.name for column in self.state.schema.columns)
-        ids = lambda: self.state.ids.by_vid()  # noqa: E731
-        return Sides(self.state.schema.directed, out, incoming, ids, names)
+        return current_sides(lambda: self.state, self.budget)
 
     def ids_in_order(self) -> tuple[Array, U32 | None]:
         """The ids ascending, and the vertex number of each; None if they ascend with those."""
@@ -259,104 +231,132 @@ class Storage:
 
     def flush(self) -> None:
         """Sync all that was acknowledged."""
-        if self._log is not None:
-            self._log.flush()
+        log = None
+        while log is not self._log:
+            log = self._log
+            try:
+                if log is not None:
+                    log.flush()
+            except PenstockError:
+                # If a compaction began, it has synced that log, and batches go to the next one.
+                if log is self._log:
+                    raise
 
     # Compaction
 
-    def is_full(self) -> bool:
-        """Whether what changed takes more memory than is left beside what stays."""
-        if self._budget is None:
-            return False
-        changed = self.state.changed_bytes
-        left = self._budget - (self.state.nbytes - changed)
-        return changed > max(left, self._budget // LEAST_SHARE)
+    @property
+    def log_bytes(self) -> int:
+        """How long the logs are together."""
+        return self._earlier_bytes + (0 if self._log is None else self._log.num_bytes)
 
-    def _write(
-        self, state: State, target: Path, *, overwrite: bool = False,
-        progress: Progress | None = None, whole: bool = False,
-    ) -> PagedGraph:  # fmt: skip
-        """Write a state as a store; ``whole``: with in-lists, even if there are none yet."""
-        schema = state.schema
-        sides: dict[Direction, MergedSide | ListParts] = {**state.sides}
+    def write_to(
+        self, path: Path, *, overwrite: bool, progress: Progress | None, whole: bool = True
+    ) -> PagedGraph:
+        """The graph as a static store elsewhere; ``whole``: with in-lists, even if there are none
+        yet.
+        """
+        state, options = self.state, self._compact_options(self._threads)
+        sides: dict[Direction, LayeredLists | ListParts] = {**state.sides}
         if whole and state.can_reverse:
-            memory = self._budget or memory_budget(None)
+            memory = self.budget or memory_budget(None)
             sides["in"] = reversed_lists(LiveView(state.version(0)), memory, self._threads)
-        options = CompactOptions(
-            schema.directed, schema.columns, schema.weight, threads=self._threads
-        )
-        return compact(target, sides, state.ids, options, overwrite=overwrite, progress=progress)
+        return compact(path, sides, state.ids, options, overwrite=overwrite, progress=progress)
 
-    def write_to(self, path: Path, *, overwrite: bool, progress: Progress | None) -> PagedGraph:
-        """The graph as a static store elsewhere, with the lists of both directions."""
-        return self._write(self.state, path, overwrite=overwrite, progress=progress, whole=True)
+    def _compact_options(self, threads: int) -> CompactOptions:
+        schema = self.state.schema
+        return CompactOptions(schema.directed, schema.columns, schema.weight, threads=threads)
 
-    def compact(self, progress: Progress | None = None) -> None:
-        """Merge what changed into a new base, and begin a new log. Nobody may be logging."""
+    def freeze(self) -> None:
+        """Begin a compaction: changes go above what there is now, and to the next log. Nothing may
+        be changed or logged meanwhile.
+        """
         self._check_writable()
         folder, log = self._folder, self._log
-        if folder is not None:
-            folder.check_writable()
         if folder is None or log is None:
             raise OptionError(
                 "compact: a graph in memory has no directory; give a path to write to"
             )
-        base = self._write(self.state, folder.next_base_path, overwrite=True, progress=progress)
-        files: dict[str, FileRecord] = {}
-        for k, column in enumerate(self.state.columns):
-            files |= folder.save_vertex_column(k, column.grow(self.state.num_vertices))
-        fresh = folder.next_log(log.end.sequence, sync=self._sync)
+        folder.check_writable()
+        frozen = FrozenState.of(self.state)
+        sides = self.state.sides_above(frozen.sides)
+        log.flush()
         try:
-            record = _record(base, folder.next_base_path)
-            folder.publish(fresh, base=record, files=files, ids=self.state.id_kind)
+            fresh = folder.rotate(log.end.sequence, sync=self._sync)
         except BaseException as error:
-            fresh.abandon()
             if not isinstance(error, Exception) or folder.catalog.log != log.path.name:
-                # The new log may be the graph's already; batches in the old one would be lost.
+                # The new log may be the graph's already; it would say that the old one is complete.
+                self._failure = "a compaction was interrupted as its log was begun"
+            raise
+        self._earlier_bytes += log.num_bytes
+        self._log, self.frozen, self.state.sides = fresh, frozen, sides
+        log.abandon()
+
+    def write_frozen(self, progress: Progress, threads: int | None) -> Written:
+        """Write what is frozen as the next base, beside the one there is."""
+        frozen, folder = self.frozen, self._folder
+        assert frozen is not None
+        assert folder is not None
+        target = folder.next_base_path
+        options = self._compact_options(self._threads if threads is None else threads)
+        base = compact(target, frozen.sides, frozen.ids, options, overwrite=True, progress=progress)
+        lists = {each: BaseLists(base, each, self._threads) for each in frozen.sides}
+        for each, side in frozen.sides.items():
+            if lists[each].num_edges != side.num_edges:
+                raise CorruptionError(
+                    f"{target}: has {lists[each].num_edges:,} entries in its {each}-lists, the "
+                    f"graph {side.num_edges:,}; check the base with `penstock verify`"
+                )
+        files: dict[str, FileRecord] = {}
+        for k, values in enumerate(frozen.columns):
+            files |= folder.save_vertex_column(k, values)
+        return Written(_record(base, target), lists, files)
+
+    def publish(self, written: Written) -> None:
+        """Let a base take the place of what is frozen. Nothing may be changed meanwhile."""
+        self._check_writable()
+        frozen, folder = self.frozen, self._folder
+        assert frozen is not None
+        assert folder is not None
+        before = folder.catalog.generation
+        try:
+            folder.publish(base=written.base, files=written.files, ids=frozen.id_kind)
+        except BaseException as error:
+            if not isinstance(error, Exception) or folder.catalog.generation != before:
                 self._failure = "a compaction was interrupted as it was published"
             raise
-        log.abandon()
-        self._log = fresh
-        self.state.rebase(base)
-        folder.remove_leftovers()
+        self.state.stand_on(written.lists)
+        self.frozen, self._earlier_bytes = None, 0
+
+    def remove_leftovers(self) -> None:
+        """Remove old files that no reader holds."""
+        if self._folder is not None:
+            self._folder.remove_leftovers()
+            if not self.state.uses_reverse_store:
+                self._folder.reverse.remove()
 
     def hold_for(self, still: Graph) -> None:
         """Keep the files of the base as long as a snapshot is there."""
-        if self._folder is not None:
-            weakref.finalize(still, self._folder.hold().close)
+        if self._folder is None:
+            return
+        weakref.finalize(still, self._folder.hold().close)
+        reverse = self._folder.reverse.hold() if self.state.uses_reverse_store else None
+        if reverse is not None:
+            weakref.finalize(still, reverse.close)
 
     def refresh(self) -> None:
         """As a reader, see what was logged since."""
         if not self.read_only or self._folder is None:
             return
-        if self._folder.has_newer():
-            old = self.state
-            self._folder.close()
-            self.recovery = None
-            assert self.path is not None
-            self._folder = LiveFolder.open(self.path, read_only=True)
-            self._load()
-            old.close()
-        else:
+        if self._folder.catch_up():
             self._replay()
-
-    def close_after(self, owner: object) -> Callable[[], object]:
-        """Close when the owner is gone, or the process ends, unless what this returns was called
-        before. A process that was forked since closes nothing: the log is not its own.
-        """
-        process = os.getpid()
-
-        def end(*, wait: bool = False) -> None:
-            if os.getpid() == process:
-                self.close(wait=wait)
-
-        ending = weakref.finalize(owner, end)
-
-        def close() -> None:
-            if ending.detach() is not None:
-                end(wait=True)
-
-        return close
+            return
+        old = self.state
+        self._folder.close()
+        self.recovery = None
+        assert self.path is not None
+        self._folder = LiveFolder.open(self.path, read_only=True)
+        self._load()
+        old.close()
 
     def close(self, *, wait: bool = True) -> None:
         """Sync, and let go of everything. ``wait``: for the threads, as for
@@ -370,7 +370,7 @@ class Storage:
             if self._folder is not None:
                 if not self.read_only:
                     with suppress(OSError, PenstockError):  # removed when it is opened again
-                        self._folder.remove_reverse()
+                        self._folder.reverse.remove()
                 self._folder.close()
 
 

@@ -74,10 +74,12 @@ class Version:
 
 
 def snapshot(version: Version) -> Graph:
-    """A graph that later changes do not touch: what is in memory is copied, a base is shared."""
+    """A graph that later changes do not touch: what may still change in memory is copied, the rest
+    is shared.
+    """
     ids = FixedIds(*version.ids.in_order(), version.ids.kept)
     can_reverse = version.make_in is not None
-    if all(side.base is None for side in version.sides.values()):
+    if all(side.is_in_place for side in version.sides.values()):
         lists = {each: freeze_lists(side.added) for each, side in version.sides.items()}
         return ListGraph(version.description, ids, lists, can_reverse=can_reverse)
     sides = {direction: freeze(side) for direction, side in version.sides.items()}

@@ -1,50 +1,29 @@
 """The lists of one direction of a graph that changes, as the engine takes them.
 
-Lists that are all in memory are used where they stand. ``ChangedLists`` are the lists of a base
-with edges added and removed in memory; they write the lists of consecutive vertices into buffers of
-a stream.
+Lists that are all in memory, in one layer, are used where they stand. ``ChangedLists`` are the
+lists of a base with edges added and removed in memory, in layers while a compaction is under way;
+they write the lists of consecutive vertices into buffers of a stream.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from penstock.dynamic.changes import Layer, Tables
 from penstock.errors import CorruptionError
 from penstock.jit import kernel
 from penstock.store.layout import Column
 from penstock.store.list_graph import MemoryLists, PackedLists, copy_lists, measure
 from penstock.store.paged import PagedGraph
 from penstock.store.source import InPlace, ListArrays
-from penstock.types import I64, U8, U32, U64, Array
+from penstock.types import I64, U8, U32, U64
 
 if TYPE_CHECKING:
     from penstock.dynamic.merge import MergedSide
-
-
-class Tables(Protocol):
-    """Lists in memory: that of vertex v is ``neighbours[starts[v] : ends[v]]``, in no order;
-    ``columns`` are aligned with it.
-    """
-
-    @property
-    def starts(self) -> U64:
-        """Where each list begins."""
-
-    @property
-    def ends(self) -> U64:
-        """Where each list ends."""
-
-    @property
-    def neighbours(self) -> U32:
-        """The lists."""
-
-    @property
-    def columns(self) -> tuple[Array, ...]:
-        """What edges have besides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +37,26 @@ class Side:
     #: A graph that has the first vertices, and ``removed``: edges of it that are there no more.
     base: PagedGraph | None = None
     removed: Tables | None = None
+    #: Changes between the base and these, from the lowest layer up; they are changed no more.
+    lower: tuple[Layer, ...] = ()
 
     @classmethod
     def of(cls, side: MergedSide) -> Side:
         """That of a base and its changes as they are now."""
-        base = None if side.base is None else side.base.graph
-        return cls(side.degrees(), side.added, base, None if base is None else side.removed)
+        base = None if side.bottom is None else side.bottom.graph
+        *lower, highest = side.layers
+        return cls(side.degrees(), highest.added, base, highest.removed, tuple(lower))
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the lists are those in memory, as they are."""
+        return self.base is None and not self.lower
 
 
 def freeze(side: Side) -> Side:
     """The same direction with copies of what is in memory, which later changes do not touch."""
     removed = None if side.removed is None else freeze_lists(side.removed)
-    return Side(side.degrees.copy(), freeze_lists(side.added), side.base, removed)
+    return Side(side.degrees.copy(), freeze_lists(side.added), side.base, removed, side.lower)
 
 
 def freeze_lists(lists: Tables) -> PackedLists:
@@ -92,19 +79,18 @@ def no_lists(num_vertices: int, columns: Sequence[Column]) -> PackedLists:
 
 
 class ChangedLists:
-    """The lists of a base with some changes, as a :class:`~penstock.store.source.ListSource`.
-    ``base_pages``: for each page of the view that has vertices of the base, where the base's pages
-    of it begin and end.
+    """Lists with changes, as a :class:`~penstock.store.source.ListSource`: those of a base, or of
+    the lowest layer if there is none. ``base_pages``: for each page of the view that has vertices
+    of the base, where the base's pages of it begin and end.
     """
 
     in_place = None
 
     def __init__(self, side: Side, base_pages: tuple[I64, I64]) -> None:
-        assert side.base is not None
         assert len(side.added.starts) >= len(side.degrees)
         self.base = side.base
-        self._added = side.added
-        self._removed = side.removed
+        self._lower = side.lower
+        self._highest = Layer(side.added, side.removed)
         self._pages = base_pages
 
     def base_pages(self, page: int) -> range:
@@ -116,39 +102,72 @@ class ChangedLists:
         self, vertices: range, stored: ListArrays | None, columns: Sequence[int], out: ListArrays
     ) -> None:
         """See :class:`~penstock.store.source.ListSource`."""
-        some, count = slice(vertices.start, vertices.stop), len(vertices)
-        added, chosen = _standing(self._added, some), tuple(self._added.columns[k] for k in columns)
-        starts, ends, new = added
-        if stored is None:
-            copy_lists(starts, ends, (new, *chosen), out)
-            return
-        kept: U8 = np.empty(len(stored.neighbours), np.uint8)
-        none = (starts[:0], ends[:0], new)
-        gone = none if self._removed is None else _standing(self._removed, some)
-        _sift(stored[:2], gone, added, kept, out.offsets)
-        if int(out.offsets[count]) > len(out.neighbours):
+        some = slice(vertices.start, vertices.stop)
+        for layer in self._lower:
+            stored = _with_layer(layer, some, stored, columns)
+        if not _put(self._highest, some, stored, columns, out):
             raise CorruptionError(
                 f"{self.base!r}: with what was changed since, the lists of vertices "
-                f"{vertices[0]:,} to {vertices[-1]:,} have {int(out.offsets[count]):,} edges, more "
-                f"than the {len(out.neighbours):,} of any page; the base is not the one that the "
-                "changes were made to: restore it"
+                f"{vertices[0]:,} to {vertices[-1]:,} have {int(out.offsets[len(vertices)]):,} "
+                f"edges, more than the {len(out.neighbours):,} of any page; the base is not the "
+                "one that the changes were made to: restore it"
             )
-        plan = (stored.offsets, kept, starts, ends, out.offsets)
-        _merge(stored.neighbours, new, out.neighbours, plan)
-        for old, more, column in zip(stored.columns, chosen, out.columns, strict=True):
-            _merge(old, more, column, plan)
+
+
+def _with_layer(
+    layer: Layer, some: slice, stored: ListArrays | None, columns: Sequence[int]
+) -> ListArrays:
+    """The lists of some vertices with the changes of one layer, in new arrays."""
+    starts, ends, _ = _standing(layer.added, some)
+    most = int((ends - starts).sum()) + (0 if stored is None else len(stored.neighbours))
+    dtypes = [layer.added.columns[k].dtype for k in columns]
+    offsets: U32 = np.empty(some.stop - some.start + 1, np.uint32)
+    room = tuple(np.empty(most, dtype) for dtype in dtypes)
+    out = ListArrays(offsets, np.empty(most, np.uint32), room)
+    _put(layer, some, stored, columns, out)
+    total = int(offsets[-1])
+    return ListArrays(offsets, out.neighbours[:total], tuple(each[:total] for each in room))
+
+
+def _put(
+    layer: Layer, some: slice, stored: ListArrays | None, columns: Sequence[int], out: ListArrays
+) -> bool:
+    """Write the lists of some vertices: those below, with the changes of a layer. False if there is
+    no room for them.
+    """
+    added, chosen = _standing(layer.added, some), tuple(layer.added.columns[k] for k in columns)
+    starts, ends, new = added
+    if stored is None:
+        copy_lists(starts, ends, (new, *chosen), out)
+        return True
+    kept: U8 = np.empty(len(stored.neighbours), np.uint8)
+    none = (starts[:0], ends[:0], new)
+    gone = none if layer.removed is None else _standing(layer.removed, some)
+    _sift(stored[:2], gone, added, kept, out.offsets)
+    if int(out.offsets[len(starts)]) > len(out.neighbours):
+        return False
+    plan = (stored.offsets, kept, starts, ends, out.offsets)
+    _merge(stored.neighbours, new, out.neighbours, plan)
+    for old, more, column in zip(stored.columns, chosen, out.columns, strict=True):
+        _merge(old, more, column, plan)
+    return True
 
 
 def _standing(lists: Tables, some: slice) -> tuple[U64, U64, U32]:
     """Where the lists of some vertices begin and end, and what they are in: a plain tuple, which
     costs a call of a kernel less than a record. There are some calls for each page of a stream.
+    Vertices that there are no lists of have empty ones.
     """
-    return lists.starts[some], lists.ends[some], lists.neighbours
+    starts, ends = lists.starts[some], lists.ends[some]
+    missing = some.stop - some.start - len(starts)
+    if missing:
+        starts, ends = (np.append(each, np.zeros(missing, each.dtype)) for each in (starts, ends))
+    return starts, ends, lists.neighbours
 
 
 def make_source(side: Side, base_pages: tuple[I64, I64]) -> MemoryLists | ChangedLists:
     """Where the lists of a side come from."""
-    if side.base is not None:
+    if not side.is_in_place:
         return ChangedLists(side, base_pages)
     lists, n = side.added, len(side.degrees)
     assert len(lists.starts) >= n
@@ -158,7 +177,7 @@ def make_source(side: Side, base_pages: tuple[I64, I64]) -> MemoryLists | Change
 @kernel
 def _sift(old, removed, added, kept, offsets):  # type: ignore[no-untyped-def]
     """Say of each entry of the base's lists whether it is kept, which it is unless its vertex has
-    it among those that are removed (in no order; the last vertices may have none); and where the
+    it among those that are removed (in no order; there may be none of any vertex); and where the
     lists begin that are made of those kept and the new ones.
     """
     (old_offsets, entries), (gone_starts, gone_ends, gone) = old, removed

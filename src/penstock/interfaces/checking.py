@@ -37,7 +37,7 @@ def check_any(
 
 
 def _check_live(path: Path, threads: int, progress: Progress) -> CheckReport:
-    """The base of a live graph as any store, every byte of its log, and that both can be read."""
+    """The base of a live graph as any store, every byte of its logs, and that all can be read."""
     from penstock.dynamic.folder import LiveFolder
     from penstock.dynamic.graph import DynamicGraph
 
@@ -50,7 +50,7 @@ def _check_live(path: Path, threads: int, progress: Progress) -> CheckReport:
                 report = check_graph(folder.base_path, threads=threads, progress=progress)
             reader = folder.read_log()
             rows = sum(len(record.arrays[1]) for record in reader if len(record.arrays) > 1)
-            size = reader.recovery.end.end
+            size = reader.num_bytes
             if reader.recovery.dropped_bytes:  # no run uses them
                 notes = (str(reader.recovery),)
         if report.ok:

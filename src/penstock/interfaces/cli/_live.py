@@ -21,6 +21,7 @@ class _Found:
 
     catalog: LiveCatalog
     log: Recovery
+    log_bytes: int
     num_vertices: int
     num_edges: int
     ids: IdKind | None
@@ -37,12 +38,15 @@ def _look(path: Path) -> _Found:
             base, ids = folder.catalog.base, folder.catalog.schema.ids
             reader.recovery.tell(read_only=True)
             counts = (0, 0) if base is None else (base.num_vertices, base.num_edges)
-            return _Found(folder.catalog, reader.recovery, *counts, ids)
+            return _Found(folder.catalog, reader.recovery, reader.num_bytes, *counts, ids)
     with DynamicGraph(path, read_only=True) as graph:
         catalog, log = graph.internals.catalog, graph.internals.recovery
         assert catalog is not None
         assert log is not None
-        return _Found(catalog, log, graph.num_vertices, graph.num_edges, graph.internals.id_kind)
+        return _Found(
+            catalog, log, graph.internals.log_bytes, graph.num_vertices, graph.num_edges,
+            graph.internals.id_kind,
+        )  # fmt: skip
 
 
 def describe_live(path: Path) -> dict[str, Any]:
@@ -74,8 +78,9 @@ def describe_live(path: Path) -> dict[str, Any]:
         "base": base,
         "log": {
             "name": catalog.log,
+            "earlier": [log.name for log in catalog.earlier],
             "batches": log.records,
-            "bytes": log.end.end,
+            "bytes": found.log_bytes,
             "dropped_bytes": log.dropped_bytes,
             "closed": log.closed,
         },
@@ -106,6 +111,8 @@ def live_text(data: dict[str, Any]) -> str:
     if log["dropped_bytes"]:
         ending += f"; {log['dropped_bytes']:,} bytes of a torn tail will be dropped"
     since = f"{log['batches']:,} batches, {format_bytes(log['bytes'])} ({ending})"
+    if log["earlier"]:
+        since += f"; {1 + len(log['earlier'])} logs: a compaction is under way or was interrupted"
     pairs = [
         ("live graph", f"{data['path']}: {kind}"),
         ("vertices", f"{data['num_vertices']:,}"),
