@@ -118,11 +118,11 @@ def test_lists_in_memory_are_used_in_place_or_copied_once():
         found = algorithms.find(name)(view, **parameters)
         assert found.stats["resident"], name
         assert found.stats["load_seconds"] == 0
+    assert not view.kept.keys(LISTS)
     first, again = (ps.core_number(view).stats for _ in range(2))
     assert first["resident"]
     assert first["load_seconds"] > 0 == again["load_seconds"]
     assert not ps.core_number(view, load=False).stats["resident"]
-    assert not view.kept.keys(LISTS)
 
 
 def test_what_a_run_holds_does_not_count_the_lists():
