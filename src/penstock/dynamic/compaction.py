@@ -72,7 +72,7 @@ class Compactor:
         What keeps batches from being logged, and from taking effect.
     outdate
         A method of the graph that is called before its lists change places. It is known by a weak
-        reference: a thread at work keeps the graph from nothing.
+        reference, so that a thread at work does not keep the graph alive.
     """
 
     def __init__(
@@ -303,9 +303,8 @@ class Compactor:
         return True
 
     def close_after(self, owner: object) -> Callable[[], object]:
-        """Stop, and close the storage, when the owner is gone or the process ends, if nobody has
-        called what this returns before. A process that was forked meanwhile closes nothing: the
-        log is not its own.
+        """Stop, and close the storage, when the owner is gone or the process ends, unless what this
+        returns was called before. A forked process closes nothing: the log is not its own.
         """
 
         def close() -> None:
