@@ -106,6 +106,29 @@ def defer_sigint(work: Callable[[], R]) -> R:
             before(*came[0])
 
 
+@contextmanager
+def sigint_at_checks() -> Iterator[Callable[[], None]]:
+    """Within the block, Ctrl-C takes effect only where the function is called that this gives, and
+    when the block is left.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    came: list[tuple[int, FrameType | None]] = []
+
+    def check() -> None:
+        if came and callable(before):
+            before(*came.pop(0))
+
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield check
+        return
+    signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    try:
+        yield check
+    finally:
+        signal.signal(signal.SIGINT, before)
+        check()
+
+
 class DeferredSignals:
     """Within it, the first stopping signal is kept until :meth:`deliver`; a second one acts at
     once. Does nothing if not active, or outside of the main thread, where signals cannot be taken.

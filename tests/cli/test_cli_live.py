@@ -186,6 +186,28 @@ def test_open_gives_the_graph_for_reading(live):
             graph.add_edges([1], [5])
 
 
+def test_a_graph_with_several_logs(live, tmp_path, cli):
+    """A compaction began, and its process died."""
+    with ps.DynamicGraph(live) as graph:
+        graph._storage.freeze()
+        graph.add_edges([4], [21], {"weight": [1.5]})
+    said = cli("info", live)
+    assert said.code == 0
+    assert "2 batches" in said.out
+    assert "2 logs: a compaction is under way or was interrupted" in said.out
+    data = cli("info", live, "--json").data
+    sizes = [(live / name).stat().st_size for name in ("log.1", "log.2")]
+    assert (data["log"]["name"], data["log"]["earlier"]) == ("log.2", ["log.1"])
+    assert (data["log"]["batches"], data["log"]["bytes"]) == (2, sum(sizes))
+    assert cli("verify", live).code == 0
+    assert cli("run", "bfs", live, "--source", 0, "--json").data["stats"]["edges_traversed"] == 12
+    first = live / "log.1"
+    first.write_bytes(first.read_bytes()[:-8])
+    said = cli("verify", live)
+    assert said.code == 1
+    assert "log.2, which follows it" in said.out
+
+
 # A graph that was never compacted has a log and no store.
 
 

@@ -1,9 +1,12 @@
-"""Kill a writer at random moments of a mixed load, over and over, and see what is left.
+"""Kill a writer of a mixed load, over and over, and see what is left: at random moments, or before
+each thing that it does to names and files.
 
     python tests/dynamic/killing.py --kills 1000
+    python tests/dynamic/killing.py --steps 200
 
-Batch k is made from the number k alone, so that whoever has the numbers can tell what the graph
-must be. Each batch has an edge ``MARK -> k``: a graph that has it must have all of batch k.
+The graph compacts itself in the background all the time. Batch k is made from the number k alone,
+so that what the graph must be follows from the numbers. Each batch has an edge ``MARK -> k``: a
+graph that has it must have all of batch k.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import os
 import random
 import select
 import signal
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -20,6 +24,7 @@ from pathlib import Path
 import numpy as np
 
 import penstock as ps
+from penstock.dynamic.compaction_limits import LogLimits
 
 MARK = 10**6
 VERTICES = 60
@@ -42,6 +47,7 @@ def batch_of(number):
 def write_for_ever(path, first, pipe):
     """Apply batches from a number on; each is told through a pipe when it is acknowledged."""
     with ps.DynamicGraph(path, memory="17MB", threads=2) as graph:
+        graph._compactor.limits = LogLimits(floor=8_000)
         rng = random.Random(first)
         number = first
         while True:
@@ -75,19 +81,43 @@ class Expected:
             self.count += 1
 
 
-def run_and_kill(path, first, seconds):
-    """A writer that lives so long; returns how many batches it acknowledged."""
+def die_at(step, path):
+    """Be killed before that change of a name, or opening of a file to write, in a directory."""
+    count = 0
+
+    def look(event, args):
+        nonlocal count
+        if event == "open":
+            inside = str(args[0]).startswith(str(path)) and args[2] & (os.O_WRONLY | os.O_RDWR)
+        elif event in ("os.rename", "os.remove", "os.mkdir", "os.rmdir"):
+            # Relative names are those of folders that are being removed.
+            inside = not os.path.isabs(args[0]) or str(args[0]).startswith(str(path))
+        else:
+            return
+        if inside:
+            count += 1
+            if count == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(look)
+
+
+def run_and_kill(path, first, *, seconds=None, step=None):
+    """A writer that lives so long, or up to that step; returns how many batches it acknowledged."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reader)
         try:
+            if step is not None:
+                die_at(step, path)
             write_for_ever(path, first, writer)
         finally:
             os._exit(1)
     os.close(writer)
-    time.sleep(seconds)
-    os.kill(child, signal.SIGKILL)
+    if seconds is not None:
+        time.sleep(seconds)
+        os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     assert os.WIFSIGNALED(status), "the writer ended by itself: it failed"
     told = b""
@@ -113,14 +143,16 @@ def check(path, expected, acknowledged):
     return len(marks)
 
 
-def kill_often(folder, kills, *, seed=1, most_seconds=0.3, say=lambda text: None):
-    """Kill so many writers of one graph; returns how many batches there are in the end."""
+def kill_often(folder, kills, *, seed=1, most_seconds=0.3, steps=False, say=lambda text: None):
+    """Kill so many writers of one graph, each after a random time or each at one step more than the
+    one before; returns how many batches there are in the end.
+    """
     path = Path(folder) / "killed.penstock"
     ps.DynamicGraph(path, edge_properties=PROPERTIES).close()
     rng, expected, count = random.Random(seed), Expected(), 0
     for k in range(kills):
-        acknowledged = count + run_and_kill(path, count, rng.uniform(0.0, most_seconds))
-        count = check(path, expected, acknowledged)
+        when = {"step": k + 1} if steps else {"seconds": rng.uniform(0.0, most_seconds)}
+        count = check(path, expected, count + run_and_kill(path, count, **when))
         if (k + 1) % 50 == 0:
             say(f"{k + 1} kills, {count:,} batches, {len(expected.edges):,} edges")
     return count
@@ -130,13 +162,16 @@ def main():
     """Run it from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=1000)
+    parser.add_argument("--steps", type=int, default=None)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
+    kills = given.kills if given.steps is None else given.steps
     with tempfile.TemporaryDirectory() as folder:
         count = kill_often(
-            folder, given.kills, seed=given.seed, say=lambda text: print(text, flush=True)
-        )
-    print(f"{given.kills} kills: {count:,} batches, nothing lost, nothing torn")
+            folder, kills, seed=given.seed, steps=given.steps is not None,
+            say=lambda text: print(text, flush=True),
+        )  # fmt: skip
+    print(f"{kills} kills: {count:,} batches, nothing lost, nothing torn")
 
 
 if __name__ == "__main__":

@@ -6,13 +6,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
-def test_twelve_kills():
+
+# Forty steps are those of a compaction, from its log to the last file that is removed, and more.
+@pytest.mark.parametrize(("when", "kills"), [("--kills", 12), ("--steps", 40)])
+def test_kills(when, kills):
     # In a process of its own: it forks, which a process with threads must not.
     script = Path(__file__).with_name("killing.py")
     done = subprocess.run(
-        [sys.executable, str(script), "--kills", "12"], capture_output=True, text=True, check=False
+        [sys.executable, str(script), when, str(kills)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "12 kills" in done.stdout
+    assert f"{kills} kills" in done.stdout
     assert "nothing lost, nothing torn" in done.stdout

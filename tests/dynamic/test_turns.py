@@ -14,7 +14,7 @@ import pytest
 import penstock as ps
 from penstock.dynamic.turns import CommitQueue
 from penstock.errors import PenstockError
-from penstock.process import defer_sigint
+from penstock.process import defer_sigint, sigint_at_checks
 
 
 def test_work_is_done_in_the_order_of_the_numbers():
@@ -89,6 +89,32 @@ def test_alone_waits_for_those_under_way_and_holds_back_others():
 def test_errors_come_through():
     with pytest.raises(ZeroDivisionError):
         defer_sigint(lambda: 1 // 0)
+
+
+def test_ctrl_c_takes_effect_where_it_is_asked_for():
+    done = []
+
+    def interrupted():
+        with sigint_at_checks() as check:
+            check()
+            signal.raise_signal(signal.SIGINT)
+            done.append("after the signal")
+            try:
+                check()
+            finally:
+                signal.raise_signal(signal.SIGINT)  # another one does not interrupt the clean-up
+                done.append("cleaned up")
+
+    def unchecked():
+        with sigint_at_checks():
+            signal.raise_signal(signal.SIGINT)
+            done.append("to the end")
+
+    for call in (interrupted, unchecked):
+        with pytest.raises(KeyboardInterrupt):
+            call()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert done == ["after the signal", "cleaned up", "to the end"]
 
 
 def test_a_batch_is_whole_after_ctrl_c(tmp_path):

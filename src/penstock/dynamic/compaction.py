@@ -30,11 +30,11 @@ from penstock.dynamic.compaction_limits import (
 from penstock.dynamic.storage import Storage
 from penstock.dynamic.turns import CommitQueue
 from penstock.errors import PenstockError
-from penstock.process import defer_sigint
+from penstock.process import defer_sigint, sigint_at_checks
 from penstock.progress import Progress, Silent
 
 _UNMERGED = "changes could not be merged"
-#: How often a thread that waits for the lock of the graph looks whether the graph is closed.
+#: How often a thread that waits looks whether the graph is closed, or Ctrl-C came.
 POLL_SECONDS = 0.1
 
 
@@ -43,7 +43,7 @@ class _StoppedError(Exception):
 
 
 class _Stoppable:
-    """Passes progress on, and ends the work between two pages when the graph is being closed."""
+    """Passes progress on, with a check between two pages that may raise."""
 
     def __init__(self, progress: Progress, check: Callable[[], None]) -> None:
         self._progress = progress
@@ -73,7 +73,7 @@ class Compactor:
         What keeps batches from being logged, and from taking effect.
     outdate
         A method of the graph that is called before its lists change places. It is known by a weak
-        reference: a thread at work keeps the graph from nothing.
+        reference, so that a thread at work does not keep the graph alive.
     """
 
     def __init__(
@@ -128,14 +128,17 @@ class Compactor:
         if os.getpid() != self._process:
             return
         need = self._need()
-        while need is not Need.NONE and self._is_under_way(need) and need is Need.NOW:
+        while need is not Need.NONE and self._start(need) and need is Need.NOW:
             if not self._wait():
                 break
             need = self._need()
         self.warn(stacklevel=6)
 
+    def _start(self, need: Need) -> bool:
+        """Begin a compaction, unless one is under way; returns whether one is then."""
+        return defer_sigint(lambda: self._is_under_way(need))
+
     def _is_under_way(self, need: Need) -> bool:
-        """Whether a compaction is under way; one is begun if none is."""
         with self._turn:
             if self._closing or self._owner is threading.current_thread():
                 return False
@@ -148,7 +151,7 @@ class Compactor:
                 return False
             self._owner = threading.current_thread()
         try:
-            defer_sigint(self._begin)
+            self._begin()
             self._thread = threading.Thread(
                 target=self._run, name="penstock-compaction", daemon=True
             )
@@ -172,7 +175,7 @@ class Compactor:
     def _run(self) -> None:
         failure, what = None, _UNMERGED
         try:
-            self._finish(Silent(), threads=1)
+            self._finish(Silent(), self._check_going_on, threads=1)
             what = "changes were merged, but old files could not be removed"
             self._storage.remove_leftovers()
         except _StoppedError:
@@ -193,26 +196,37 @@ class Compactor:
     # When it is asked to
 
     def compact(self, progress: Progress | None) -> None:
-        """Merge all that is there now, in this thread; waits for one that is under way."""
-        with self._only_one():
+        """Merge all that is there now, in this thread; waits for one that is under way. Ctrl-C
+        takes effect between two pages, or while this waits.
+        """
+        progress = progress or Silent()
+        with sigint_at_checks() as check_sigint, self._only_one(check_sigint):
+
+            def check() -> None:
+                check_sigint()
+                self._check_going_on()
+
             try:
                 if self._storage.frozen is not None:
-                    self._finish(progress or Silent())  # an attempt that failed left it
-                defer_sigint(self._begin)
-                self._finish(progress or Silent())
+                    self._finish(progress, check)  # an attempt that failed left it
+                self._begin()
+                self._finish(progress, check)
                 self._storage.remove_leftovers()
             except _StoppedError:
                 raise PenstockError("the graph was closed while it was compacted") from None
 
     @contextmanager
-    def _only_one(self) -> Iterator[None]:
+    def _only_one(self, check: Callable[[], None]) -> Iterator[None]:
+        """Wait until no compaction is under way, and let none begin within the block."""
         if os.getpid() != self._process:
             raise PenstockError(
                 f"the graph is that of process {self._process}, from which this one was forked; "
                 "compact it there"
             )
         with self._turn:
-            self._turn.wait_for(lambda: self._owner is None or self._closing)
+            while self._owner is not None and not self._closing:
+                self._turn.wait(POLL_SECONDS)
+                check()
             if self._closing:
                 raise PenstockError("the graph is closed; open it again")
             self._owner = threading.current_thread()
@@ -233,18 +247,18 @@ class Compactor:
             self._outdate_view()
             self._storage.freeze()
 
-    def _finish(self, progress: Progress, threads: int | None = None) -> None:
-        """Write what is frozen, and let it take its place."""
-        written = self._storage.write_frozen(_Stoppable(progress, self._check_going_on), threads)
-
-        def publish() -> None:
+    def _finish(
+        self, progress: Progress, check: Callable[[], None], threads: int | None = None
+    ) -> None:
+        """Write what is frozen, and let it take its place. ``check`` may raise where this can be
+        abandoned.
+        """
+        written = self._storage.write_frozen(_Stoppable(progress, check), threads)
+        while not self._lock.acquire(timeout=POLL_SECONDS):
+            check()
+        try:
             self._outdate_view()
             self._storage.publish(written)
-
-        while not self._lock.acquire(timeout=POLL_SECONDS):
-            self._check_going_on()
-        try:
-            defer_sigint(publish)
         finally:
             self._lock.release()
 

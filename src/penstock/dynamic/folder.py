@@ -196,8 +196,8 @@ class LiveFolder:
         return True
 
     def hold(self) -> Hold:
-        """Keep the base and its columns until the hold is closed, whatever is published meanwhile:
-        for a snapshot, which has copies of everything else.
+        """Keep the base and its columns until the hold is closed, whatever is published: for a
+        snapshot, which has copies of everything else.
         """
         first = self.path / self.catalog.logs[0].name
         found = hold_shared(first)

@@ -333,8 +333,8 @@ class DynamicGraph(Queries, ExportMixin):
         progress: Progress | None = None,
     ) -> Graph | None:  # fmt: skip
         """Merge everything into a static store: one of its own elsewhere, which is returned open;
-        or, without a path, the base of this graph: its log is as short as can be then. That waits
-        for a compaction in the background, and changes may go on meanwhile.
+        or, without a path, the base of this graph, and begin a new log. The latter waits for a
+        compaction in the background, and other threads may go on changing the graph.
         """
         self._check_not_reading()
         self._check_open()

@@ -13,7 +13,7 @@ from penstock.dynamic.base import FEW_EDGES
 from penstock.dynamic.changes import Gathered, PlainLists
 from penstock.types import I64, U32, U64, Array
 
-#: Lists that one worker puts together at a time have about so many edges.
+#: Edges of the lists that one worker puts together at a time, about.
 PIECE_EDGES = 1 << 18
 
 Work = Callable[[int, int], None]

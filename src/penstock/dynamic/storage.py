@@ -267,8 +267,8 @@ class Storage:
         return CompactOptions(schema.directed, schema.columns, schema.weight, threads=threads)
 
     def freeze(self) -> None:
-        """Begin a compaction: changes go above what there is now, and to the next log. Nothing may
-        be changed or logged meanwhile.
+        """Begin a compaction: changes go above what there is now, and to the next log. The caller
+        keeps others from changing and logging anything.
         """
         self._check_writable()
         folder, log = self._folder, self._log
@@ -312,7 +312,9 @@ class Storage:
         return Written(_record(base, target), lists, files)
 
     def publish(self, written: Written) -> None:
-        """Let a base take the place of what is frozen. Nothing may be changed meanwhile."""
+        """Let a base take the place of what is frozen. The caller keeps others from changing
+        anything.
+        """
         self._check_writable()
         frozen, folder = self.frozen, self._folder
         assert frozen is not None
