@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -23,11 +24,16 @@ from numpy.typing import DTypeLike
 from penstock.config import thread_count
 from penstock.dynamic import batch_kernels
 from penstock.dynamic import list_reading as reading
-from penstock.dynamic.batch_kernels import BY_SOURCE, BY_TARGET, sort_rows
+from penstock.dynamic.batch_kernels import BY_SOURCE, BY_TARGET, MOST_DIGIT, sort_rows
 from penstock.dynamic.changes import Gathered
-from penstock.dynamic.list_kernels import apply_part
-from penstock.dynamic.list_memory import Batch, ListMemory, Rules, SortedRows
-from penstock.dynamic.list_sizes import CLASSES, EXTENT, MOST_DISTANCE, PARTS
+from penstock.dynamic.list_kernels import apply_parts
+from penstock.dynamic.list_memory import (
+    DealtRows, GivenRows, ListMemory, Rules, RunRoom, SortedRows,
+)  # fmt: skip
+from penstock.dynamic.list_runs import FACTS, PIECE
+from penstock.dynamic.list_sizes import (
+    APART, AT_ONCE, BLOCK_BITS, CLASSES, EXTENT, MOST_DISTANCE, PART_BITS, PARTS,
+)  # fmt: skip
 from penstock.dynamic.region import Pool, Region
 from penstock.dynamic.robin_hood import ProbeDistances
 from penstock.errors import BudgetError
@@ -49,6 +55,8 @@ BY_VERTEX: dict[str, DTypeLike] = {
 }  # fmt: skip
 #: Rows of a range that one worker puts in order at a time.
 RANGE_ROWS = 1 << 17
+#: Rows that are worth giving to another worker.
+PIECE_ROWS = 1 << 12
 
 
 class DegreeAwareLists:
@@ -78,6 +86,7 @@ class DegreeAwareLists:
         self.num_vertices = 0
         #: Where the rows of a batch are put in order; kept, because taking it anew costs more.
         self._room = _row_room(0)
+        self._run_rooms = [_run_room(0)] * self._workers.count
         self._forget()
 
     def _region(self, name: str, dtype: DTypeLike) -> Region:
@@ -122,9 +131,9 @@ class DegreeAwareLists:
     def _forget(self) -> None:
         """No chunk was ever taken."""
         self.num_edges = 0
-        self._heads: U64 = np.zeros((PARTS, CLASSES), np.uint64)
-        self._slot_heads: U64 = np.zeros((PARTS, CLASSES), np.uint64)
-        self._extents: U64 = np.zeros((PARTS, 4), np.uint64)
+        self._heads: U64 = np.zeros((PARTS, CLASSES + APART), np.uint64)
+        self._slot_heads: U64 = np.zeros((PARTS, CLASSES + APART), np.uint64)
+        self._extents: U64 = np.zeros((PARTS, 4 + APART), np.uint64)
         self._tops: U64 = np.full(2, FIRST_PLACE, np.uint64)
         #: Tops at which to look how much of a pool is free chunks.
         self._tidy_at: U64 = np.full(2, ROOM, np.uint64)
@@ -169,21 +178,35 @@ class DegreeAwareLists:
         """What kernels work on."""
         by_vertex, lists, indexes = self._vertex.values(), *(pool.arrays for pool in self._pools)
         heap = (self._heads, self._slot_heads, self._extents, self._tops)
-        return ListMemory._make((*by_vertex, *lists, *indexes, *heap, self._width))
+        return ListMemory._make((*by_vertex, *lists, *indexes, *heap, self._width, self.multigraph))
+
+    def change(
+        self, src: U32, dst: U32, adds: U8 | None = None, columns: Sequence[Array] = ()
+    ) -> tuple[int, int]:
+        """Add and delete edges: row i adds if ``adds[i]``, or if there is no ``adds``. Rows of
+        equal pairs take effect in their order. Returns how many edges appeared and went.
+        An edge that is added where it is already changes its properties, unless this is a
+        multigraph; one that is deleted goes with all its parallels.
+        """
+        return self._run(self._given(src, dst, adds, columns))
+
+    def apply_counted(
+        self, src: U32, dst: U32, adds: U8 | None = None, columns: Sequence[Array] = ()
+    ) -> U32:
+        """As :meth:`change`, but says how many edges each row made or deleted."""
+        counts: U32 = np.empty(len(src), np.uint32)
+        self._run(self._given(src, dst, adds, columns), counts=counts)
+        return counts
 
     def apply(
         self, src: U32, dst: U32, adds: U8 | None = None, columns: Sequence[Array] = ()
     ) -> U8:
-        """Add and delete edges: row i adds if ``adds[i]``, or if there is no ``adds``. Rows of
-        equal pairs take effect in their order. Says of each row whether an edge appeared or went.
-        An edge that is added where it is already changes its properties, unless this is a
-        multigraph; one that is deleted goes with all its parallels.
-        """
-        out: U8 = np.empty(len(src), np.uint8)
+        """As :meth:`change`, but says of each row whether an edge appeared or went."""
+        return (self.apply_counted(src, dst, adds, columns) != 0).view(np.uint8)
+
+    def _given(self, src: U32, dst: U32, adds: U8 | None, columns: Sequence[Array]) -> GivenRows:
         ops: U8 = np.empty(0, np.uint8) if adds is None else adds
-        values = self._records(columns, len(src))
-        self._run(src, dst, Batch(ops, values, out, np.empty(0, np.int64)))
-        return out
+        return GivenRows(src, dst, ops, self._records(columns, len(src)))
 
     def _records(self, columns: Sequence[Array], rows: int) -> U8:
         if not self._width:
@@ -197,7 +220,7 @@ class DegreeAwareLists:
         """The place of each edge in ``neighbours``, -1 if it is not there."""
         places: I64 = np.empty(len(src), np.int64)
         nothing: U8 = np.empty(0, np.uint8)
-        self._run(src, dst, Batch(nothing, nothing, nothing, places))
+        self._run(GivenRows(src, dst, nothing, nothing), places=places)
         return places
 
     def missing_bytes(self, rows: int) -> int:
@@ -215,10 +238,10 @@ class DegreeAwareLists:
         least half of their extents. An index may be made for each list, or made larger.
         """
         entries, slots = (int(top) for top in self._tops)
-        extents = PARTS * int(EXTENT)
+        extents, double = PARTS * int(EXTENT), 1 + self.multigraph
         return (
             5 * entries + 12 * rows + extents,
-            5 * slots + 4 * entries + 16 * rows + extents,
+            5 * slots + double * (4 * entries + 16 * rows) + extents,
         )
 
     def _reserve(self, rows: int, *, only_slots: bool = False) -> None:
@@ -227,30 +250,60 @@ class DegreeAwareLists:
             if k == 1 or not only_slots:
                 self._pools[k].reserve(places, int(self._tops[k]))
 
-    def _run(self, src: U32, dst: U32, batch: Batch) -> None:
-        """Go over the rows part by part, on all cores."""
-        rows = len(src)
-        looking = len(batch.places) > 0
+    def _run(
+        self, given: GivenRows, counts: U32 | None = None, places: I64 | None = None
+    ) -> tuple[int, int]:
+        """Go over the rows part by part, on all cores; how many edges appeared and went. By row:
+        how many that were, or where the edges are, which are then only looked for.
+        """
+        rows = len(given.src)
         if not rows:
-            return
+            return 0, 0
+        looking = places is not None
         # Whoever only asks may make an index, but must find the lists where they were.
         self._reserve(rows, only_slots=looking)
-        cuts = self._in_order(src, dst)
-        here, there = (room.first(rows) for room in self._room)
-        rules = Rules(self.threshold, self.multigraph, looking)
+        order = self._in_order(given, counted=counts is not None, looking=looking)
+        numbered = counts is not None or looking or self._width > 0 or len(given.adds) > 0
+        here, there = (room.first(rows, numbered) for room in self._room)
+        rules = Rules(self.threshold, looking)
         memory = self._memory
-        tallies = np.zeros((PARTS, 2), np.int64)
-        most = self.num_vertices - 1
+        tallies = np.zeros((PARTS, 2 + APART), np.int64)
+        most = self._most_within
+        for k in range(self._workers.count):
+            if len(self._run_rooms[k].targets) < order.most:
+                self._run_rooms[k] = _run_room(order.most)
 
-        def work(_: int, part: int) -> None:
-            apply_part(part, cuts, most, here, there, batch, rules, tallies, memory)
+        def work(worker: int, parts: tuple[int, int]) -> None:
+            room = self._run_rooms[worker]
+            apply_parts(
+                *parts, order.cuts, most, here, there, order.dealt, rules, tallies, room, memory
+            )
 
-        self._workers.run(work, [p for p in range(PARTS) if cuts[p] < cuts[p + 1]])
-        added, removed = tallies.sum(axis=0).tolist()
+        self._workers.run(work, order.pieces)
+        if counts is not None:
+            self._collect(order, given.src, order.dealt.counts, counts)
+        if places is not None:
+            self._collect(order, given.src, order.dealt.places, places)
+        added, removed = tallies[:, :2].sum(axis=0).tolist()
         self.num_edges += added - removed
         if not looking:
             # Whoever only asks must find the lists where they were: views lead there.
             self._tidy()
+        return added, removed
+
+    def _collect(self, order: _Order, src: U32, dealt: Array, out: Array) -> None:
+        """Results by row as they were given, from results by row as they were dealt."""
+
+        def work(_: int, k: int) -> None:
+            batch_kernels.collect(*order.ranges[k], src, order.at[k], dealt, out)
+
+        self._workers.run(work, range(len(order.ranges)))
+
+    @property
+    def _most_within(self) -> int:
+        """No number of a vertex within its part is larger."""
+        most = self.num_vertices - 1
+        return (most >> BLOCK_BITS + PART_BITS << BLOCK_BITS) | ((1 << BLOCK_BITS) - 1)
 
     def _tidy(self) -> None:
         """Lay a pool out anew, in the order of the vertices, if too much of it is free chunks that
@@ -260,7 +313,7 @@ class DegreeAwareLists:
             return
         n = self.num_vertices
         sizes, indexes = self._vertex["sizes"][:n], self._vertex["indexes"][:n]
-        live = np.array(reading.live_chunks(sizes, indexes), np.uint64)
+        live = np.array(reading.live_chunks(sizes, indexes, self.multigraph), np.uint64)
         for pool in (0, 1):
             if int(self._tops[pool]) > MOST_WASTE * int(live[pool]) + ROOM:
                 with suppress(BudgetError):  # no address space for a second pool: it stays as it is
@@ -270,7 +323,7 @@ class DegreeAwareLists:
     def _relay(self, pool: int, live: int) -> None:
         """Move the chunks in use, which take ``live`` places, to a new pool."""
         n, old, new = self.num_vertices, self._pools[pool].arrays, self._new_pool(pool)
-        new.reserve(live + FIRST_PLACE, 0)
+        new.reserve(live + FIRST_PLACE + AT_ONCE, 0)
         self._tops[pool] = FIRST_PLACE
         self._extents[:, 2 * pool : 2 * pool + 2] = 0
         if pool == 0:
@@ -282,26 +335,32 @@ class DegreeAwareLists:
         memory = self._memory
         self._workers.run(lambda _, part: relay(part, n, *old, memory), range(PARTS))
 
-    def _in_order(self, src: U32, dst: U32) -> I64:
-        """Deal the rows to the parts, into the first half of the room; where each part begins."""
-        rows = len(src)
+    def _in_order(self, given: GivenRows, *, counted: bool, looking: bool) -> _Order:
+        """Deal the rows to the parts, into the first half of the room."""
+        rows = len(given.src)
         if len(self._room[0].pairs) < rows:
             self._room = _row_room(rows)
         ranges = [(a, min(a + RANGE_ROWS, rows)) for a in range(0, rows, RANGE_ROWS)]
-        counts = np.zeros((len(ranges), PARTS), np.int64)
+        counts = np.zeros((len(ranges), PARTS + APART), np.int64)
 
         def count(_: int, k: int) -> None:
-            batch_kernels.count_parts(*ranges[k], src, counts[k])
+            batch_kernels.count_parts(*ranges[k], given.src, counts[k])
 
         self._workers.run(count, range(len(ranges)))
         cuts: I64 = np.empty(PARTS + 1, np.int64)
         batch_kernels.place_parts(counts, cuts)
+        at = counts.copy()
+        dealt = DealtRows(
+            self._room[0].pairs, np.empty_like(given.adds), np.empty_like(given.values),
+            np.empty(rows if counted else 0, np.uint32), np.empty(rows if looking else 0, np.int64),
+        )  # fmt: skip
 
         def deal(_: int, k: int) -> None:
-            batch_kernels.deal(*ranges[k], src, dst, counts[k], self._room[0])
+            batch_kernels.deal(*ranges[k], given, counts[k], dealt)
 
         self._workers.run(deal, range(len(ranges)))
-        return cuts
+        most = int(np.diff(cuts).max())
+        return _Order(cuts, _pieces(cuts), most, ranges, at, dealt)
 
     def degrees(self) -> U32:
         """How long each list is."""
@@ -328,22 +387,22 @@ class DegreeAwareLists:
         assert self.num_edges == 0
         rows = len(src)
         self._reserve(rows)
-        out: U8 = np.empty(rows, np.uint8)
-        nothing = (np.empty(0, np.uint8), np.empty(0, np.int64))
-        batch = Batch(nothing[0], self._records(columns, rows), out, nothing[1])
-        cuts = self._in_order(src, dst)
-        room = tuple(half.first(rows) for half in self._room)
+        order = self._in_order(self._given(src, dst, None, columns), counted=True, looking=False)
+        room = tuple(half.first(rows, True) for half in self._room)
         most, memory = self.num_vertices - 1, self._memory
 
         def work(_: int, part: int) -> int:
-            begin, end = int(cuts[part]), int(cuts[part + 1])
+            begin, end = int(order.cuts[part]), int(order.cuts[part + 1])
             here, there = room
-            for key in (BY_TARGET, BY_SOURCE):
-                if sort_rows(begin, end, most, key, here, there):
+            digits = np.empty(1 << MOST_DIGIT, np.int64)
+            for key, numbered, top in ((BY_TARGET, False, most), (BY_SOURCE, True, self._most_within)):
+                if sort_rows(begin, end, top, key, numbered, here, there, digits):
                     here, there = there, here
-            return int(reading.load_sorted(begin, end, here, batch, self.multigraph, memory))
+            return int(reading.load_sorted(part, begin, end, here, order.dealt, memory))
 
         self.num_edges = sum(self._workers.run(work, range(PARTS)))
+        out: U8 = np.empty(rows, np.uint8)
+        self._collect(order, src, order.dealt.counts, out)
         self._room = _row_room(0)
         return out
 
@@ -358,7 +417,42 @@ class DegreeAwareLists:
         return ProbeDistances(found.entries, found.average, found.most, float(worst))
 
 
+class _Order(NamedTuple):
+    """How the rows of a batch were dealt to the parts."""
+
+    #: Where each part begins among the rows that were dealt.
+    cuts: I64
+    #: Parts that one worker takes at a time.
+    pieces: list[tuple[int, int]]
+    #: Rows of the part that has most of them.
+    most: int
+    #: Rows that were dealt by one worker at a time, and where those of each part went.
+    ranges: list[tuple[int, int]]
+    at: I64
+    dealt: DealtRows
+
+
+def _pieces(cuts: I64) -> list[tuple[int, int]]:
+    """Parts with few rows are worked on together."""
+    pieces, first = [], 0
+    for part in range(1, PARTS + 1):
+        if cuts[part] - cuts[first] >= PIECE_ROWS or part == PARTS:
+            pieces.append((first, part))
+            first = part
+    return pieces
+
+
 def _row_room(rows: int) -> tuple[SortedRows, SortedRows]:
     """Room to put rows in order, by moving them from one half to the other."""
     one, other = (SortedRows(np.empty(rows, np.uint64), np.empty(rows, np.uint32)) for _ in "ab")
     return one, other
+
+
+def _run_room(rows: int) -> RunRoom:
+    """Room for one thread; what is not needed is not touched."""
+    slots = 1 << max((2 * rows - 1).bit_length(), 4)
+    return RunRoom(
+        np.zeros(slots, np.uint32), np.empty(slots, np.uint32), np.zeros(slots // 2, np.uint64),
+        np.empty(rows, np.uint32), np.empty((rows, FACTS), np.uint32),
+        np.empty(PIECE, np.uint32), np.empty(1 << MOST_DIGIT, np.int64),
+    )  # fmt: skip
