@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.dynamic.list_sizes import BLOCK_BITS, PART_BITS, PARTS
-from penstock.jit import always_inline, kernel, no_refcount
+from penstock.jit import always_inline, bit_length, kernel, no_refcount
 
 #: The most bits that a pass of a sort goes by.
 MOST_DIGIT = 11
@@ -103,40 +103,42 @@ def collect(begin, end, src, at, dealt, out):  # type: ignore[no-untyped-def]
 
 
 @no_refcount
-def sort_rows(begin, end, most, shift, numbered, given, room, digits):  # type: ignore[no-untyped-def]
-    """Sort rows, stably, by the end whose bits begin at a shift; ``most`` is the largest. Unless
-    they are ``numbered``, each row is given its place as its number. ``room`` has the result if 1
+def sort_rows(begin, end, most, shift, named, given, room, digits):  # type: ignore[no-untyped-def]
+    """Sort rows of a part, stably, by the end whose bits begin at a shift; ``most``: the largest
+    vertex. Rows that are not ``named`` yet are named by their places. ``room`` has the result if 1
     is returned.
     """
-    bits = np.uint64(1)
-    while np.uint64(most) >> bits != np.uint64(0):
-        bits += np.uint64(1)
+    largest = np.uint64(most) if shift == BY_TARGET else _number_within(most) | _WITHIN
+    bits = bit_length(largest | np.uint64(1))
     passes = (bits + np.uint64(MOST_DIGIT - 1)) // np.uint64(MOST_DIGIT)
     wide = (bits + passes - np.uint64(1)) // passes
     a, b, c, d = given.pairs, given.rows, room.pairs, room.rows
-    carrying = len(given.rows) > 0
-    down = np.uint64(shift)
+    begin, end, down = np.uint64(begin), np.uint64(end), np.uint64(shift)
     for _ in range(passes):
         wide = min(wide, bits)
-        mask = (np.uint64(1) << wide) - np.uint64(1)
-        for k in range(mask + np.uint64(1)):
+        slots = np.uint64(1) << wide
+        mask = slots - np.uint64(1)
+        for k in range(slots):
             digits[k] = 0
         for i in range(begin, end):
-            digits[(a[i] >> down) & mask] += 1
+            digits[(a[i] >> down) & mask] += np.uint64(1)
         total = begin
-        for k in range(mask + np.uint64(1)):
-            here = digits[k]
-            digits[k] = total
-            total += here
-        for i in range(begin, end):
-            k = (a[i] >> down) & mask
-            to = digits[k]
-            c[to] = a[i]
-            if carrying:
-                d[to] = b[i] if numbered else np.uint32(i)
-            digits[k] = to + 1
+        for k in range(slots):
+            total += digits[k]
+            digits[k] = total - digits[k]
+        if len(b) == 0:
+            for i in range(begin, end):
+                k = (a[i] >> down) & mask
+                c[digits[k]] = a[i]
+                digits[k] += np.uint64(1)
+        else:
+            for i in range(begin, end):
+                k = (a[i] >> down) & mask
+                c[digits[k]] = a[i]
+                d[digits[k]] = b[i] if named else np.uint32(i)
+                digits[k] += np.uint64(1)
         a, b, c, d = c, d, a, b
         down += wide
         bits -= wide
-        numbered = True
+        named = True
     return np.int64(passes & np.uint64(1))

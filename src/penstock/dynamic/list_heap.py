@@ -79,6 +79,14 @@ def move_list(part, u, room, lists):  # type: ignore[no-untyped-def]
 
 
 @always_inline
+def move_values(at, to, lists):  # type: ignore[no-untyped-def]
+    """Give an entry the properties of another."""
+    width = lists.width
+    for b in range(width):
+        lists.payload[to * width + b] = lists.payload[at * width + b]
+
+
+@always_inline
 def come_first(start, place, lists):  # type: ignore[no-untyped-def]
     """Let an entry change places with the first of its list, if its number is smaller. Vertices of
     high degree tend to come early and have small numbers: a search bottom-up finds them first.

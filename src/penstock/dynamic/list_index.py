@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.dynamic.list_heap import free, move_list, take
+from penstock.dynamic.list_heap import free, move_list, move_values, take
 from penstock.dynamic.list_sizes import INDEX_SIZES, MOST_DISTANCE, NOWHERE, SIZES, WIDE_CLASS
 from penstock.jit import always_inline, no_refcount
 
@@ -131,7 +131,7 @@ def next_turn(v, u, lists):  # type: ignore[no-untyped-def]
     return first
 
 
-@no_refcount
+@always_inline
 def _fill(u, lists):  # type: ignore[no-untyped-def]
     """Put all entries of a list into its index, which is empty; whether all have a place."""
     slots, marks = lists.slots, lists.marks
@@ -169,11 +169,10 @@ def build_index(part, u, c, lists):  # type: ignore[no-untyped-def]
         c += 2
 
 
-@no_refcount
+@always_inline
 def take_out(u, place, lists):  # type: ignore[no-untyped-def]
     """Fill the place of an entry that goes with the last entry of its list."""
-    neighbours, payload, width = lists.neighbours, lists.payload, lists.width
-    slots, marks = lists.slots, lists.marks
+    neighbours, slots, marks = lists.neighbours, lists.slots, lists.marks
     start = lists.starts[u]
     last = lists.ends[u] - start - _ONE
     lists.ends[u] = start + last
@@ -181,8 +180,7 @@ def take_out(u, place, lists):  # type: ignore[no-untyped-def]
         return
     w = neighbours[start + last]
     neighbours[start + place] = w
-    for k in range(width):
-        payload[(start + place) * width + k] = payload[(start + last) * width + k]
+    move_values(start + last, start + place, lists)
     c = lists.indexes[u]
     if c == 0:
         return
@@ -200,14 +198,14 @@ def take_out(u, place, lists):  # type: ignore[no-untyped-def]
         distance += _ONE
 
 
-@no_refcount
+@always_inline
 def bury(u, slot, lists):  # type: ignore[no-untyped-def]
     """Make a tombstone of a slot of an index."""
     lists.marks[lists.index_at[u] + slot] |= _TOMB
     lists.dead[u] += np.uint32(1)
 
 
-@no_refcount
+@always_inline
 def add_to_index(part, u, v, turn, place, searched, lists):  # type: ignore[no-untyped-def]
     """Let the index know of a neighbour that has come to the end of its list, from where the search
     for it ended: slot, distance, and a tombstone that it can take.
@@ -233,7 +231,7 @@ def add_to_index(part, u, v, turn, place, searched, lists):  # type: ignore[no-u
         lists.dead[u] -= np.uint32(1)
 
 
-@no_refcount
+@always_inline
 def shrink(part, u, threshold, lists):  # type: ignore[no-untyped-def]
     """After deletions: a list much too small for its chunk moves to a smaller one, and one that is
     well below the threshold loses its index.

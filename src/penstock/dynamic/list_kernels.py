@@ -16,7 +16,14 @@ import numpy as np
 from penstock.dynamic.batch_kernels import BY_SOURCE, sort_rows, source_of
 from penstock.dynamic.list_heap import come_first, move_list
 from penstock.dynamic.list_index import (
-    add_to_index, build_index, bury, first_slot, look, next_turn, shrink, take_out,
+    add_to_index,
+    build_index,
+    bury,
+    first_slot,
+    look,
+    next_turn,
+    shrink,
+    take_out,
 )  # fmt: skip
 from penstock.dynamic.list_runs import apply_run
 from penstock.dynamic.list_sizes import AT_ONCE, NOWHERE, SIZES
@@ -25,7 +32,7 @@ from penstock.jit import always_inline, match8, match16, no_refcount, prefetch, 
 #: Rows that the work is ahead of itself by, in fetching what it will look at.
 AHEAD = 12
 #: From this number of rows on, those of a source take effect together.
-RUN_ROWS = 16
+RUN_ROWS = 32
 
 _ONE = np.uint64(1)
 _HIGH = np.uint64(32)
@@ -39,6 +46,8 @@ def _fetch(k, part, pairs, lists):  # type: ignore[no-untyped-def]
         slot = first_slot(np.uint32(pairs[k]), u, lists)
         prefetch(lists.marks, slot)
         prefetch(lists.slots, slot)
+    elif k > np.uint64(0) and pairs[k - _ONE] >> _HIGH == pairs[k] >> _HIGH:
+        return
     prefetch(lists.neighbours, lists.starts[u])
     prefetch(lists.neighbours, lists.ends[u])
 
@@ -201,7 +210,7 @@ def _apply_rows(part, begin, end, given, batch, rules, tally, room, lists):  # t
 @no_refcount
 def apply_parts(first, last, cuts, most, given, room, batch, rules, tallies, run_room, lists):  # type: ignore[no-untyped-def]
     """Sort the rows of some parts, which are between their ``cuts``, and let them take effect.
-    ``room`` is for sorting; ``most``: the largest source's number within its part.
+    ``room`` is for sorting; ``most``: the largest vertex.
     """
     for part in range(first, last):
         begin, end = cuts[part], cuts[part + 1]

@@ -45,8 +45,8 @@ class GivenRows(NamedTuple):
 class DealtRows(NamedTuple):
     """The rows of a batch by parts, in their order within a part, and what becomes of each.
 
-    The results of a row have a place here, not where the row was given: two threads never write to
-    the same cache line, which would cost more than all the rest.
+    Results stand where their rows were dealt to: if threads wrote them where the rows were given,
+    all would write to the same cache lines, which takes longer than everything else together.
     """
 
     #: See :class:`SortedRows`.
@@ -60,16 +60,12 @@ class DealtRows(NamedTuple):
 
 
 class SortedRows(NamedTuple):
-    """Rows of a part: ``source << 32 | target``, with the source's number within the part, and the
-    place of each row among those that were dealt. No places: they are not asked for.
+    """Rows of a part: ``source << 32 | target``, with the number of the source within the part, and
+    where each row was dealt to (empty: that is not asked for).
     """
 
     pairs: U64
     rows: U32
-
-    def first(self, count: int, numbered: bool) -> SortedRows:
-        """The first of them, with their places or without."""
-        return SortedRows(self.pairs[:count], self.rows[: count if numbered else 0])
 
 
 class Rules(NamedTuple):
@@ -85,7 +81,7 @@ class RunRoom(NamedTuple):
     two runs.
     """
 
-    #: A table of the targets that the rows name, plus one, and a number for each.
+    #: A table of the targets that the rows name, plus one, and the number of each.
     keys: U32
     numbers: U32
     #: A bit for each hash that a target has.
@@ -93,7 +89,8 @@ class RunRoom(NamedTuple):
     #: By row: the number of its target. By number: what is known of the target.
     targets: U32
     facts: U32
-    #: Places of the list whose hash is in the filter.
-    candidates: U32
+    #: Places in the list that the filter lets pass; targets that are in the list, by their places.
+    likely: U32
+    found: U32
     #: Counts of digits.
-    digits: I64
+    digits: U64

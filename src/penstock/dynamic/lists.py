@@ -16,24 +16,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from penstock.config import thread_count
-from penstock.dynamic import batch_kernels
 from penstock.dynamic import list_reading as reading
-from penstock.dynamic.batch_kernels import BY_SOURCE, BY_TARGET, MOST_DIGIT, sort_rows
+from penstock.dynamic.batch_kernels import BY_SOURCE, BY_TARGET, sort_rows
 from penstock.dynamic.changes import Gathered
 from penstock.dynamic.list_kernels import apply_parts
-from penstock.dynamic.list_memory import (
-    DealtRows, GivenRows, ListMemory, Rules, RunRoom, SortedRows,
-)  # fmt: skip
-from penstock.dynamic.list_runs import FACTS, PIECE
-from penstock.dynamic.list_sizes import (
-    APART, AT_ONCE, BLOCK_BITS, CLASSES, EXTENT, MOST_DISTANCE, PART_BITS, PARTS,
-)  # fmt: skip
+from penstock.dynamic.list_memory import GivenRows, ListMemory, Rules
+from penstock.dynamic.list_rows import RowRoom
+from penstock.dynamic.list_sizes import APART, AT_ONCE, CLASSES, EXTENT, MOST_DISTANCE, PARTS
 from penstock.dynamic.region import Pool, Region
 from penstock.dynamic.robin_hood import ProbeDistances
 from penstock.errors import BudgetError
@@ -53,10 +47,6 @@ BY_VERTEX: dict[str, DTypeLike] = {
     "starts": np.uint64, "ends": np.uint64, "sizes": np.uint8, "index_at": np.uint64,
     "indexes": np.uint8, "dead": np.uint32,
 }  # fmt: skip
-#: Rows of a range that one worker puts in order at a time.
-RANGE_ROWS = 1 << 17
-#: Rows that are worth giving to another worker.
-PIECE_ROWS = 1 << 12
 
 
 class DegreeAwareLists:
@@ -84,9 +74,7 @@ class DegreeAwareLists:
         self._width = self._record.itemsize if columns else 0
         self._pools = (self._new_pool(0), self._new_pool(1))
         self.num_vertices = 0
-        #: Where the rows of a batch are put in order; kept, because taking it anew costs more.
-        self._room = _row_room(0)
-        self._run_rooms = [_run_room(0)] * self._workers.count
+        self._room = RowRoom(self._workers)
         self._forget()
 
     def _region(self, name: str, dtype: DTypeLike) -> Region:
@@ -202,7 +190,8 @@ class DegreeAwareLists:
         self, src: U32, dst: U32, adds: U8 | None = None, columns: Sequence[Array] = ()
     ) -> U8:
         """As :meth:`change`, but says of each row whether an edge appeared or went."""
-        return (self.apply_counted(src, dst, adds, columns) != 0).view(np.uint8)
+        changed: U8 = self.apply_counted(src, dst, adds, columns).astype(bool).view(np.uint8)
+        return changed
 
     def _given(self, src: U32, dst: U32, adds: U8 | None, columns: Sequence[Array]) -> GivenRows:
         ops: U8 = np.empty(0, np.uint8) if adds is None else adds
@@ -248,7 +237,7 @@ class DegreeAwareLists:
         """Have address space for whatever a number of rows may do."""
         for k, places in enumerate(self._most_places(rows)):
             if k == 1 or not only_slots:
-                self._pools[k].reserve(places, int(self._tops[k]))
+                self._pools[k].reserve(places + AT_ONCE, int(self._tops[k]))
 
     def _run(
         self, given: GivenRows, counts: U32 | None = None, places: I64 | None = None
@@ -262,48 +251,27 @@ class DegreeAwareLists:
         looking = places is not None
         # Whoever only asks may make an index, but must find the lists where they were.
         self._reserve(rows, only_slots=looking)
-        order = self._in_order(given, counted=counts is not None, looking=looking)
-        numbered = counts is not None or looking or self._width > 0 or len(given.adds) > 0
-        here, there = (room.first(rows, numbered) for room in self._room)
-        rules = Rules(self.threshold, looking)
-        memory = self._memory
+        order = self._room.deal(given, counted=counts is not None, looking=looking)
+        rules, memory, most = Rules(self.threshold, looking), self._memory, self.num_vertices - 1
         tallies = np.zeros((PARTS, 2 + APART), np.int64)
-        most = self._most_within
-        for k in range(self._workers.count):
-            if len(self._run_rooms[k].targets) < order.most:
-                self._run_rooms[k] = _run_room(order.most)
 
         def work(worker: int, parts: tuple[int, int]) -> None:
-            room = self._run_rooms[worker]
             apply_parts(
-                *parts, order.cuts, most, here, there, order.dealt, rules, tallies, room, memory
-            )
+                *parts, order.cuts, most, *order.halves, order.dealt, rules, tallies,
+                self._room.runs[worker], memory,
+            )  # fmt: skip
 
         self._workers.run(work, order.pieces)
         if counts is not None:
-            self._collect(order, given.src, order.dealt.counts, counts)
+            self._room.collect(order, given.src, order.dealt.counts, counts)
         if places is not None:
-            self._collect(order, given.src, order.dealt.places, places)
+            self._room.collect(order, given.src, order.dealt.places, places)
+            # Views lead to where the lists are: they stay there.
+            return 0, 0
         added, removed = tallies[:, :2].sum(axis=0).tolist()
         self.num_edges += added - removed
-        if not looking:
-            # Whoever only asks must find the lists where they were: views lead there.
-            self._tidy()
+        self._tidy()
         return added, removed
-
-    def _collect(self, order: _Order, src: U32, dealt: Array, out: Array) -> None:
-        """Results by row as they were given, from results by row as they were dealt."""
-
-        def work(_: int, k: int) -> None:
-            batch_kernels.collect(*order.ranges[k], src, order.at[k], dealt, out)
-
-        self._workers.run(work, range(len(order.ranges)))
-
-    @property
-    def _most_within(self) -> int:
-        """No number of a vertex within its part is larger."""
-        most = self.num_vertices - 1
-        return (most >> BLOCK_BITS + PART_BITS << BLOCK_BITS) | ((1 << BLOCK_BITS) - 1)
 
     def _tidy(self) -> None:
         """Lay a pool out anew, in the order of the vertices, if too much of it is free chunks that
@@ -335,33 +303,6 @@ class DegreeAwareLists:
         memory = self._memory
         self._workers.run(lambda _, part: relay(part, n, *old, memory), range(PARTS))
 
-    def _in_order(self, given: GivenRows, *, counted: bool, looking: bool) -> _Order:
-        """Deal the rows to the parts, into the first half of the room."""
-        rows = len(given.src)
-        if len(self._room[0].pairs) < rows:
-            self._room = _row_room(rows)
-        ranges = [(a, min(a + RANGE_ROWS, rows)) for a in range(0, rows, RANGE_ROWS)]
-        counts = np.zeros((len(ranges), PARTS + APART), np.int64)
-
-        def count(_: int, k: int) -> None:
-            batch_kernels.count_parts(*ranges[k], given.src, counts[k])
-
-        self._workers.run(count, range(len(ranges)))
-        cuts: I64 = np.empty(PARTS + 1, np.int64)
-        batch_kernels.place_parts(counts, cuts)
-        at = counts.copy()
-        dealt = DealtRows(
-            self._room[0].pairs, np.empty_like(given.adds), np.empty_like(given.values),
-            np.empty(rows if counted else 0, np.uint32), np.empty(rows if looking else 0, np.int64),
-        )  # fmt: skip
-
-        def deal(_: int, k: int) -> None:
-            batch_kernels.deal(*ranges[k], given, counts[k], dealt)
-
-        self._workers.run(deal, range(len(ranges)))
-        most = int(np.diff(cuts).max())
-        return _Order(cuts, _pieces(cuts), most, ranges, at, dealt)
-
     def degrees(self) -> U32:
         """How long each list is."""
         found: U32 = np.empty(self.num_vertices, np.uint32)
@@ -385,25 +326,23 @@ class DegreeAwareLists:
         :meth:`apply`.
         """
         assert self.num_edges == 0
-        rows = len(src)
-        self._reserve(rows)
-        order = self._in_order(self._given(src, dst, None, columns), counted=True, looking=False)
-        room = tuple(half.first(rows, True) for half in self._room)
+        self._reserve(len(src))
+        order = self._room.deal(self._given(src, dst, None, columns), counted=True)
         most, memory = self.num_vertices - 1, self._memory
 
-        def work(_: int, part: int) -> int:
+        def work(worker: int, part: int) -> int:
             begin, end = int(order.cuts[part]), int(order.cuts[part + 1])
-            here, there = room
-            digits = np.empty(1 << MOST_DIGIT, np.int64)
-            for key, numbered, top in ((BY_TARGET, False, most), (BY_SOURCE, True, self._most_within)):
-                if sort_rows(begin, end, top, key, numbered, here, there, digits):
+            here, there = order.halves
+            digits = self._room.runs[worker].digits
+            for key, named in ((BY_TARGET, False), (BY_SOURCE, True)):
+                if sort_rows(begin, end, most, key, named, here, there, digits):
                     here, there = there, here
             return int(reading.load_sorted(part, begin, end, here, order.dealt, memory))
 
         self.num_edges = sum(self._workers.run(work, range(PARTS)))
-        out: U8 = np.empty(rows, np.uint8)
-        self._collect(order, src, order.dealt.counts, out)
-        self._room = _row_room(0)
+        out: U8 = np.empty(len(src), np.uint8)
+        self._room.collect(order, src, order.dealt.counts, out)
+        self._room.forget()
         return out
 
     def probe_distances(self) -> ProbeDistances:
@@ -415,44 +354,3 @@ class DegreeAwareLists:
         )  # fmt: skip
         found = ProbeDistances.of(histogram)
         return ProbeDistances(found.entries, found.average, found.most, float(worst))
-
-
-class _Order(NamedTuple):
-    """How the rows of a batch were dealt to the parts."""
-
-    #: Where each part begins among the rows that were dealt.
-    cuts: I64
-    #: Parts that one worker takes at a time.
-    pieces: list[tuple[int, int]]
-    #: Rows of the part that has most of them.
-    most: int
-    #: Rows that were dealt by one worker at a time, and where those of each part went.
-    ranges: list[tuple[int, int]]
-    at: I64
-    dealt: DealtRows
-
-
-def _pieces(cuts: I64) -> list[tuple[int, int]]:
-    """Parts with few rows are worked on together."""
-    pieces, first = [], 0
-    for part in range(1, PARTS + 1):
-        if cuts[part] - cuts[first] >= PIECE_ROWS or part == PARTS:
-            pieces.append((first, part))
-            first = part
-    return pieces
-
-
-def _row_room(rows: int) -> tuple[SortedRows, SortedRows]:
-    """Room to put rows in order, by moving them from one half to the other."""
-    one, other = (SortedRows(np.empty(rows, np.uint64), np.empty(rows, np.uint32)) for _ in "ab")
-    return one, other
-
-
-def _run_room(rows: int) -> RunRoom:
-    """Room for one thread; what is not needed is not touched."""
-    slots = 1 << max((2 * rows - 1).bit_length(), 4)
-    return RunRoom(
-        np.zeros(slots, np.uint32), np.empty(slots, np.uint32), np.zeros(slots // 2, np.uint64),
-        np.empty(rows, np.uint32), np.empty((rows, FACTS), np.uint32),
-        np.empty(PIECE, np.uint32), np.empty(1 << MOST_DIGIT, np.int64),
-    )  # fmt: skip

@@ -331,4 +331,3 @@ def _cut(offsets: I64) -> list[tuple[int, int]]:
     wanted = np.linspace(0, total, parts + 1)[1:-1]
     ends = [0, *np.searchsorted(offsets, wanted).clip(0, lists).tolist(), lists]
     return [(a, b) for a, b in pairwise(ends) if a < b]
-
