@@ -106,9 +106,11 @@ class Workers:
             future.result()  # raises an error of ``take``
         return results
 
-    def close(self) -> None:
-        """End the threads."""
-        self._pool.shutdown()
+    def close(self, *, wait: bool = True) -> None:
+        """End the threads. Unless this is to ``wait``, they end by themselves: the garbage
+        collector may run where waiting for a thread never ends.
+        """
+        self._pool.shutdown(wait=wait)
 
 
 class Turns:

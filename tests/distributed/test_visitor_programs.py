@@ -162,20 +162,6 @@ def test_batches_of_both_kinds(ranks, rule, seed, given_batches):
             check_all(runner, graph, min(graph))
 
 
-def test_colours_stay_when_edges_go():
-    """The thesis's example: vertex 3 keeps its colour, although it could have a smaller one."""
-    with VisitorRunner(2, coloring="repair") as runner:
-        runner.add_edges([1, 1], [2, 4])
-        assert as_dict(runner.color()) == {1: 0, 2: 1, 4: 1}
-        runner.add_edges([4], [3])
-        assert as_dict(runner.color()) == {1: 0, 2: 1, 3: 0, 4: 1}
-        runner.add_edges([1], [3])
-        assert as_dict(runner.color()) == {1: 0, 2: 1, 3: 1, 4: 2}
-        runner.delete_edges([1], [3])
-        assert as_dict(runner.color()) == {1: 0, 2: 1, 3: 1, 4: 2}
-        assert as_dict(runner.color("greedy")) == {1: 0, 2: 1, 3: 0, 4: 1}
-
-
 @pytest.mark.parametrize("rule", ["greedy", "repair"])
 @pytest.mark.parametrize("seed", range(4))
 def test_small_messages_and_windows_change_nothing(rule, seed, monkeypatch):

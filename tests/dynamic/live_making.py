@@ -67,7 +67,7 @@ class LiveGraph:
         self.in_: DictSide | None = (DictSide() if reverse else None) if directed else self.out
         self.ids: list[Any] = []
         self.vids: dict[Any, int] = {}
-        self.sides = Sides(directed, self.out, self.in_, self.ids_by_vid, ("weight",))
+        self.sides = Sides(directed, self.out, lambda: self.in_, self.ids_by_vid, ("weight",))
 
     def ids_by_vid(self) -> np.ndarray:
         if any(isinstance(each, str) for each in self.ids):

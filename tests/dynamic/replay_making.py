@@ -33,7 +33,7 @@ class ListsGraph:
         self.directed, self.num_vertices = directed, num_vertices
         self.out = DegreeAwareLists((weight,), threads=1)
         self.in_ = DegreeAwareLists((weight,), threads=1) if directed else self.out
-        self.sides = Sides(directed, self.out, self.in_, self.ids_by_vid, ("weight",))
+        self.sides = Sides(directed, self.out, lambda: self.in_, self.ids_by_vid, ("weight",))
         self.batch(NO_ROWS)
 
     def ids_by_vid(self) -> np.ndarray:

@@ -219,7 +219,7 @@ BAD = {
     "property range": (lambda g: g.add_edges([1], [3], {"weight": [70000]}), InputError, "70000"),
     "property rows": (lambda g: g.add_edges([1], [3], {"weight": [1, 2]}), InputError, "1 values"),
     "ops": (lambda g: g.update_edges([1], [3], [5.0]), InputError, "truth values"),
-    "direction": (lambda g: g.neighbors(1, "in"), OptionError, "reverse=True"),
+    "direction": (lambda g: g.neighbors(1, "up"), OptionError, "'out' or 'in', got 'up'"),
     "vertex": (lambda g: g.neighbors(99), IdError, "99 is not a vertex"),
     "maintain": (lambda g: g.maintain("magic"), OptionError, "magic"),
     "maintained": (lambda g: g.maintained["bfs"], OptionError, "not maintained"),

@@ -327,3 +327,21 @@ def test_a_graph_goes_on_when_it_cannot_stand_on_its_new_base(tmp_path, monkeypa
         assert sorted(again) == [(1, 2), (3, 4)]
         again.compact()
         assert sorted(again) == [(1, 2), (3, 4)]
+
+
+def test_a_graph_that_is_collected_while_a_thread_begins_ends(tmp_path):
+    """The collector may run in the first lines of a thread, where no thread can be waited for."""
+    code = (
+        "import gc, sys, threading\n"
+        "import penstock as ps\n"
+        "graph = ps.DynamicGraph(sys.argv[1], sync=5)\n"
+        "graph.add_edges(range(40_000), range(1, 40_001))\n"
+        "graph.cycle = graph\n"
+        "del graph\n"
+        "with threading._shutdown_locks_lock:\n"
+        "    assert gc.collect()\n"
+        "with ps.DynamicGraph(sys.argv[1]) as graph:\n"
+        "    assert graph.num_edges == 40_000 and graph.internals.recovery.closed\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "g")]
+    subprocess.run(command, check=True, timeout=60)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -73,7 +74,7 @@ class TestCatalog:
         ("change", "message"),
         [
             ({"magic": "penstock graph"}, "not the catalog of a live graph"),
-            ({"format": {"read": 2, "write": 2}}, "needs format version 2 to read.*upgrade"),
+            ({"format": {"read": 3, "write": 3}}, "needs format version 3 to read.*upgrade"),
             ({"format": None}, "needs format version None"),
             ({"generation": -1}, "generation is -1"),
             ({"log": "../log"}, "outside the graph"),
@@ -111,10 +112,17 @@ class TestCatalog:
 
     def test_a_later_version_to_write_may_be_read(self, path):
         LiveFolder.create(path, SCHEMA).close()
-        rewrite(path, {"format": {"read": 1, "write": 2}, "something": "new"})
+        rewrite(path, {"format": {"read": 1, "write": 3}, "something": "new"})
         LiveFolder.open(path, read_only=True).close()
-        with pytest.raises(FormatError, match=r"version 2 to write.*read-only"):
+        with pytest.raises(FormatError, match=r"version 3 to write.*read-only"):
             LiveFolder.open(path)
+
+    @pytest.mark.parametrize(("version", "reverse"), [(1, None), (2, False)])
+    def test_what_was_the_default_in_version_1(self, path, version, reverse):
+        LiveFolder.create(path, replace(SCHEMA, directed=True, reverse=False)).close()
+        rewrite(path, {"format": {"read": version, "write": version}})
+        with LiveFolder.open(path) as folder:
+            assert folder.catalog.schema.reverse is reverse
 
 
 def rewrite(path: Path, change: dict) -> None:

@@ -113,7 +113,7 @@ def test_edge_that_went_and_came_in_one_batch():
 
 def test_a_directed_graph_without_reverse_edges_is_refused():
     live = LiveGraph(directed=True, reverse=False)
-    with pytest.raises(OptionError, match="reverse=True"):
+    with pytest.raises(OptionError, match="reverse=False"):
         make("bfs", live.sides, source=0)
 
 

@@ -113,11 +113,15 @@ def test_the_example_of_the_thesis():
     assert colours() == {1: 0, 2: 1, 4: 1}
     kept.update(live.batch([(4, 3)]))
     assert colours() == {1: 0, 2: 1, 4: 1, 3: 0}
-    # 3 gives way to 1, and takes the next colour that none of its neighbours 1 and 4 has.
+    # 3 gives way to 1, and takes the smallest colour that neither 1 nor 4 has.
     kept.update(live.batch([(1, 3)]))
+    assert colours() == {1: 0, 2: 1, 4: 1, 3: 2}
+    # The text has (3, 4) here, which is there already; only (2, 4) makes 4 choose.
+    kept.update(live.batch([(3, 4)]))
     assert colours() == {1: 0, 2: 1, 4: 1, 3: 2}
     kept.update(live.batch([(2, 4)]))
     assert colours() == {1: 0, 2: 1, 4: 3, 3: 2}
+    # 3 keeps its colour, though it could have a smaller one.
     kept.update(live.batch(removed=[(1, 3)]))
     assert colours() == {1: 0, 2: 1, 4: 3, 3: 2}
 
@@ -170,7 +174,7 @@ def test_bad_parameters():
         make("color", live.sides, seed=-1)
     with pytest.raises(OptionError, match=r"color: .*strategy.*its parameters: priority, seed"):
         make("color", live.sides, strategy="id")
-    with pytest.raises(OptionError, match=r"color: .*reverse=True"):
+    with pytest.raises(OptionError, match=r"color: .*reverse=False"):
         make("color", LiveGraph(directed=True, reverse=False).sides)
 
 

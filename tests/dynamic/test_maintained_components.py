@@ -208,7 +208,7 @@ def test_of_two_edges_in_opposite_directions_one_is_enough():
 
 def test_a_directed_graph_without_reverse_edges_is_refused():
     live = LiveGraph(directed=True, reverse=False)
-    with pytest.raises(OptionError, match=r"connected_components: .*reverse=True"):
+    with pytest.raises(OptionError, match=r"connected_components: .*reverse=False"):
         make("connected_components", live.sides)
 
 

@@ -58,7 +58,7 @@ def test_out_degrees_need_no_reverse_edges():
     kept.update(live.batch([(0, 1), (0, 2)]))
     assert kept.values.tolist() == [2, 0, 0]
     for direction in ("in", "both"):
-        with pytest.raises(OptionError, match=r"degree: .*reverse=True"):
+        with pytest.raises(OptionError, match=r"degree: .*reverse=False"):
             make("degree", live.sides, direction=direction)
 
 

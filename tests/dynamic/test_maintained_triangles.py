@@ -112,7 +112,7 @@ def test_long_lists_are_read_in_pieces(monkeypatch):
 
 
 def test_a_directed_graph_without_reverse_edges_is_refused():
-    with pytest.raises(OptionError, match=r"triangles: .*reverse=True"):
+    with pytest.raises(OptionError, match=r"triangles: .*reverse=False"):
         make("triangles", LiveGraph(directed=True, reverse=False).sides)
 
 

@@ -72,7 +72,7 @@ def _requirements(
 ) -> list[Needs]:
     """In memory, or with the first edges of each list there, or else on a stream."""
     _check(source, depth_limit, alpha, beta)
-    both: tuple[Direction, ...] = ("out", "in") if len(counts.directions) == 2 else ("out",)
+    both: tuple[Direction, ...] = counts.both_ways if counts.has("in") else ("out",)
     # Pages that a search reads on a stream: 1.2 to 2.3 times all of R-MAT graphs, 3.8 of a uniform
     # one; and with first edges, once all are loaded, hardly any of the first and all of the second.
     memory = Needs(
@@ -95,7 +95,9 @@ def _requirements(
         ("out",), 2.0, vertex_bytes=STATE_BYTES + mapped, more_bytes=streamed_bytes(counts),
         forms=("stream",), gathered_bytes=1,
     )  # fmt: skip
-    return [memory, heads, stream]
+    # In-lists that are not there yet may be too large to make.
+    without = [replace(memory, directions=("out",))] if "in" in counts.unbuilt else []
+    return [memory, *without, heads, stream]
 
 
 def _on_devices(

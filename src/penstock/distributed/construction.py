@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from penstock.distributed.coloring import Colors
+from penstock.distributed.greedy_coloring import GreedyColors
 from penstock.distributed.outbox import Outbox
 from penstock.distributed.shard import Shard
 from penstock.distributed.visiting import send
@@ -77,8 +78,9 @@ class Construction:
         self._counts = np.zeros(3, np.int64)
 
     @property
-    def _visiting(self) -> Colors | None:
-        return self._colors if self._colors is not None and self._colors.busy else None
+    def _visiting(self) -> GreedyColors | None:
+        colors = self._colors
+        return colors if isinstance(colors, GreedyColors) and colors.busy else None
 
     @property
     def busy(self) -> bool:

@@ -2,9 +2,11 @@
 
 A vertex waits until all neighbours with smaller ids have told it their colours, then takes the
 smallest that none of them has, and tells its own to those with larger ids: Jones and Plassmann's
-heuristic. Nobody chooses twice, and one visitor goes along each edge between two ranks. The result
-is that of colouring one vertex after another by ascending id, which is right by either rule of
-``coloring``.
+heuristic. No vertex chooses twice, and one visitor goes along each edge between two ranks. The
+result is that of colouring one vertex after another by ascending id, with which both rules of
+``coloring`` begin.
+
+Jones, Plassmann: "A parallel graph coloring heuristic", 1993.
 """
 
 from __future__ import annotations

@@ -141,13 +141,20 @@ class VisitorRunner:
                 "they must be equally many"
             )
         parts = self._deal(source, target, ops)
-        answers = self._command(
-            [
-                {"command": "update", "directed": self.directed}
-                | {"src": source[part], "dst": target[part], "adds": ops[part]}
-                for part in parts
-            ]
-        )
+        commands = [
+            {"command": "update", "directed": self.directed}
+            | {"src": source[part], "dst": target[part], "adds": ops[part]}
+            for part in parts
+        ]
+        try:
+            answers = self._command(commands)
+            if any(answer["candidates"] for answer in answers):
+                stats = self.stats
+                self._all("repair_colors")
+                self.stats = {name: stats[name] + self.stats[name] for name in stats}
+        except BaseException:  # Ctrl-C between the two would leave wrong colours behind
+            self.close()
+            raise
         made, gone = (sum(answer[name] for answer in answers) for name in ("added", "deleted"))
         self._num_edges += made - gone
         return Updated(made, gone)

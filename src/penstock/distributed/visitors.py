@@ -49,6 +49,8 @@ class Operation(IntEnum):
     REACH = 6
     #: A label, in ``other``.
     LABEL = 7
+    #: ``other`` has colour ``value``, and wants to know that of the target.
+    ASK = 8
 
 
 class Kind(IntEnum):

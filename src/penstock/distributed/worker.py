@@ -18,10 +18,12 @@ from typing import Any
 import numpy as np
 
 from penstock.distributed.bfs import BfsProgram
-from penstock.distributed.coloring import Colors
+from penstock.distributed.color_repair import ColorRepair, RepairedColors
+from penstock.distributed.coloring import Colors, Rule
 from penstock.distributed.components import ComponentsProgram
 from penstock.distributed.construction import Construction
 from penstock.distributed.first_coloring import FirstColoring
+from penstock.distributed.greedy_coloring import GreedyColors
 from penstock.distributed.outbox import Outbox
 from penstock.distributed.shard import Shard
 from penstock.distributed.transport import Message, PeerLost, SocketTransport, Transport
@@ -49,6 +51,7 @@ class Worker:
             "components": self._components,
             "color": self._color,
             "keep_colors": self._keep_colors,
+            "repair_colors": self._repair_colors,
             "counts": self._counts,
             "edges": self._edges,
         }
@@ -90,7 +93,9 @@ class Worker:
     def _update(self, values: Values) -> Values:
         program = Construction(self._shard, self._outbox, self._colors, values)
         traffic = self._carry_out(program)
-        return program.result() | traffic
+        colors = self._colors
+        waiting = colors.num_candidates if isinstance(colors, RepairedColors) else 0
+        return program.result() | traffic | {"candidates": waiting}
 
     def _bfs(self, values: Values) -> Values:
         program = BfsProgram(self._shard, self._outbox, values["source"])
@@ -106,14 +111,24 @@ class Worker:
         """Colours by a rule; they are there already if that rule was kept."""
         traffic: Values = {}
         if self._colors is None or self._colors.rule != values["rule"]:
-            self._colors = Colors(self._shard, self._outbox, values["rule"])
+            self._colors = self._make_colors(values["rule"])
             traffic = self._carry_out(FirstColoring(self._shard, self._outbox, self._colors))
         return self._colors.result() | traffic
 
     def _keep_colors(self, values: Values) -> Values:
         """From now on; there is no vertex yet."""
-        self._colors = Colors(self._shard, self._outbox, values["rule"])
+        self._colors = self._make_colors(values["rule"])
         return {}
+
+    def _repair_colors(self, values: Values) -> Values:
+        """After an update by which some vertex became a candidate."""
+        assert isinstance(self._colors, RepairedColors)
+        return self._carry_out(ColorRepair(self._shard, self._outbox, self._colors))
+
+    def _make_colors(self, rule: Rule) -> Colors:
+        if rule == "repair":
+            return RepairedColors(self._shard)
+        return GreedyColors(self._shard, self._outbox)
 
     def _counts(self, values: Values) -> Values:
         return {"vertices": len(self._shard.own())}

@@ -47,9 +47,9 @@ class BaseLists:
         self._group_vid: U32 = table["first_vid"][self._group_begin].astype(np.uint32)
         self.workers = Workers(thread_count(threads))
 
-    def close(self) -> None:
+    def close(self, *, wait: bool = True) -> None:
         """End the threads."""
-        self.workers.close()
+        self.workers.close(wait=wait)
 
     def degrees(self) -> U32:
         """How long each list is."""

@@ -8,6 +8,7 @@
                        files of generation G
 ``base.G``             the static store of generation G; none before the first compaction
 ``vertex.K.G.npy``     vertex column K of the base's vertices
+``reverse.G``          in-lists of base G that the writer made when it needed them; scratch
 =====================  ============================================================================
 
 A generation is written beside the one before it and becomes the graph when ``live.json`` is
@@ -58,7 +59,8 @@ _TEMPORARY_NAME = FILE_NAME + ".tmp"
 #: What a writer may remove if it is not the graph's: these names, by their generation. A store that
 #: is being built has the hidden ones.
 _OURS = re.compile(
-    r"(?:log\.(\d+)|base\.(\d+)|vertex\.\d+\.(\d+)\.npy|\.base\.(\d+)\.(?:building|old|lock))"
+    r"(?:log\.(\d+)|base\.(\d+)|reverse\.(\d+)|vertex\.\d+\.(\d+)\.npy"
+    r"|\.(?:base|reverse)\.(\d+)\.(?:building|old|lock))"
 )
 
 
@@ -144,6 +146,7 @@ class LiveFolder:
                 # Another writer may have published before it gave up the lock.
                 opened.catalog = read_live_catalog(folder, disk, write=True)
                 opened.remove_leftovers()
+                opened.remove_reverse()
             base = opened.base_path
             if base is not None and base.is_symlink():
                 raise FormatError(f"{base}: is a symbolic link, expected a folder: refused")
@@ -197,6 +200,24 @@ class LiveFolder:
         if found is None:
             raise InputNotFoundError(f"{self.path / self.catalog.log}: the log is missing")
         return found
+
+    @property
+    def reverse_path(self) -> Path:
+        """Where a writer may put the in-lists of the base; they are removed with the generation,
+        and when the graph is opened for writing again.
+        """
+        return self.path / f"reverse.{self.catalog.generation}"
+
+    def remove_reverse(self) -> None:
+        """Remove the in-lists that a writer made, unless a snapshot or a reader may need them."""
+        if not is_folder(self.reverse_path) or not _is_ours(self.reverse_path):
+            return
+        hold = hold_to_remove(self.path / self.catalog.log)
+        if hold is not None:
+            try:
+                self._disk.remove_folder(self.reverse_path)
+            finally:
+                hold.close()
 
     # The next generation
 
@@ -368,7 +389,7 @@ def _is_ours(path: Path) -> bool:
     have files named ``log.1``, too.
     """
     kind = path.name.partition(".")[0]
-    if kind == "base":
+    if kind in ("base", "reverse"):
         return is_folder(path) and not foreign_names(path)
     if kind == "":  # a store that is being built
         return True

@@ -28,8 +28,9 @@ from penstock.store.layout import Column
 from penstock.types import COLUMN_DTYPES, MAX_VERTICES, IdKind
 
 MAGIC = "penstock live graph"
-READ_VERSION = 1
-WRITE_VERSION = 1
+#: Version 2: `reverse` may be null. In version 1 false was what is null now.
+READ_VERSION = 2
+WRITE_VERSION = 2
 FILE_NAME = "live.json"
 
 
@@ -38,8 +39,9 @@ class LiveSchema:
     """What a live graph is from its creation on."""
 
     directed: bool = True
-    #: Whether a directed graph keeps the lists of both directions.
-    reverse: bool = False
+    #: Whether a directed graph keeps its in-lists, too: from the beginning, never, or (None) from
+    #: when they are first needed.
+    reverse: bool | None = None
     multigraph: bool = False
     #: None: not known yet; the first batch of the log decides.
     ids: IdKind | None = None
@@ -157,6 +159,8 @@ def _columns(items: list[dict[str, str]], path: Path) -> tuple[Column, ...]:
 
 def _from_data(data: dict[str, Any], path: Path) -> LiveCatalog:
     schema = dict(data["schema"])
+    if data["format"]["read"] == 1 and schema["reverse"] is False:
+        schema["reverse"] = None
     for name in ("columns", "vertex_columns"):
         schema[name] = _columns(schema[name], path)
     base = None
@@ -186,11 +190,12 @@ def _check_values(catalog: LiveCatalog) -> None:
         check_whole("bytes", record.bytes, 0)
     edge_names = [column.name for column in schema.columns]
     vertex_names = [column.name for column in schema.vertex_columns]
-    flags = (schema.directed, schema.reverse, schema.multigraph)
+    flags = (schema.directed, schema.multigraph)
     rules = {
-        "directed, reverse or multigraph is neither true nor false": all(
+        "directed or multigraph is neither true nor false": all(
             isinstance(flag, bool) for flag in flags
         ),
+        "reverse is neither true, false nor null": isinstance(schema.reverse, bool | None),
         f"ids of kind {schema.ids!r} are not known": schema.ids in (None, *get_args(IdKind)),
         "two columns have the same name": len(set(edge_names)) == len(edge_names)
         and len(set(vertex_names)) == len(vertex_names),

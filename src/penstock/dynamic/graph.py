@@ -49,7 +49,8 @@ class DynamicGraph(Queries, ExportMixin):
         its properties. Deleting always deletes all edges of a pair.
     reverse
         Whether a directed graph also keeps the edges turned round, for algorithms that pull or
-        maintain: twice the memory, and twice the work of an update.
+        maintain: twice the memory, and twice the work of an update. None: from when they are first
+        needed; True: from the beginning; False: never, and algorithms do without, or refuse.
     edge_properties, vertex_properties
         Names and types of what edges and vertices carry, such as ``{"weight": "float32"}``.
     weight
@@ -319,7 +320,8 @@ class DynamicGraph(Queries, ExportMixin):
     def maintain(self, name: str, **parameters: Any) -> MaintainedAnswer:
         """Keep the answer of an algorithm up to date from now on: "bfs", "sssp", "pagerank",
         "connected_components", "color", "degree" or "triangles", with its parameters. Each batch
-        then takes as long as the answer takes to follow; reading it is free.
+        then takes as long as the answer takes to follow; reading it is free. Answers are in memory
+        only: a graph that is opened again maintains none until this is called again.
         """
         with self._lock:
             self._check_open()

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from penstock.dynamic import reading
 from penstock.dynamic.batches import VertexBatch, check_values
 from penstock.dynamic.robin_hood import ProbeDistances
-from penstock.types import Array
+from penstock.types import Array, IdKind
 
 if TYPE_CHECKING:
+    from penstock.dynamic.folder_catalog import LiveCatalog
     from penstock.dynamic.graph import DynamicGraph
     from penstock.dynamic.log_reader import Recovery
 
@@ -65,6 +66,16 @@ class Internals(_Group):
     def recovery(self) -> Recovery | None:
         """What opening found in the log."""
         return self._graph._storage.recovery
+
+    @property
+    def catalog(self) -> LiveCatalog | None:
+        """What the directory says of the graph; None if it is in memory."""
+        return self._graph._storage.catalog
+
+    @property
+    def id_kind(self) -> IdKind | None:
+        """What ids are; None if no batch has said so."""
+        return self._graph._state.id_kind
 
     def probe_distances(self) -> dict[str, ProbeDistances]:
         """How far entries are from home, in the tables there are."""

@@ -92,6 +92,35 @@ def load_sorted(part, begin, end, given, batch, lists):  # type: ignore[no-untyp
 
 
 @kernel
+def needed_places(degrees):  # type: ignore[no-untyped-def]
+    """Entries of the chunks that lists of these lengths take."""
+    total = np.uint64(0)
+    for v in range(len(degrees)):
+        c = 0
+        while SIZES[c] < np.uint64(degrees[v]):
+            c += 1
+        total += SIZES[c]
+    return total
+
+
+@kernel
+def place_lists(degrees, lists):  # type: ignore[no-untyped-def]
+    """Take a chunk for each list that is to have this length, in the order of the vertices, and
+    leave it empty; none has a chunk before.
+    """
+    at = lists.tops[0]
+    for v in range(len(degrees)):
+        c = 0
+        while SIZES[c] < np.uint64(degrees[v]):
+            c += 1
+        if c:
+            lists.starts[v] = lists.ends[v] = at
+            lists.sizes[v] = c
+            at += SIZES[c]
+    lists.tops[0] = at
+
+
+@kernel
 def relay_lists(part, n, old, old_payload, lists):  # type: ignore[no-untyped-def]
     """Move the lists of one part from a pool that was left, in the order of their vertices."""
     starts, ends, sizes = lists.starts, lists.ends, lists.sizes

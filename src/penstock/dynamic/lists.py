@@ -32,6 +32,7 @@ from penstock.dynamic.region import Pool, Region
 from penstock.dynamic.robin_hood import ProbeDistances
 from penstock.errors import BudgetError
 from penstock.parallel import Workers
+from penstock.store import transpose
 from penstock.store.layout import Column
 from penstock.types import I64, U8, U32, U64, Array
 
@@ -157,9 +158,9 @@ class DegreeAwareLists:
                 region.reserve(num_vertices, self.num_vertices)
             self.num_vertices = num_vertices
 
-    def close(self) -> None:
+    def close(self, *, wait: bool = True) -> None:
         """End the threads."""
-        self._workers.close()
+        self._workers.close(wait=wait)
 
     @property
     def _memory(self) -> ListMemory:
@@ -212,10 +213,12 @@ class DegreeAwareLists:
         self._run(GivenRows(src, dst, nothing, nothing), places=places)
         return places
 
-    def missing_bytes(self, rows: int) -> int:
-        """Address space that a number of rows, of vertices that may be new, could need besides."""
-        vertices = self.num_vertices + 2 * rows
+    def missing_bytes(self, new_vertices: int, rows: int) -> int:
+        """Address space that a number of new vertices and of rows could need besides."""
+        vertices = self.num_vertices + new_vertices
         by_vertex = sum(region.missing_bytes(vertices) for region in self._by_vertex.values())
+        if not rows:
+            return by_vertex
         most = self._most_places(rows)
         return by_vertex + sum(
             pool.missing_bytes(places) for pool, places in zip(self._pools, most, strict=True)
@@ -344,6 +347,22 @@ class DegreeAwareLists:
         self._room.collect(order, src, order.dealt.counts, out)
         self._room.forget()
         return out
+
+    def load_reversed(self, other: DegreeAwareLists) -> None:
+        """Have the edges of other lists turned round, in lists that are empty: sources ascend."""
+        assert self.num_edges == 0
+        self.grow(other.num_vertices)
+        lists = transpose.Sources(other.starts, other.ends, other.neighbours)
+        degrees = transpose.count_targets(lists, self._workers)
+        needed = int(reading.needed_places(degrees))
+        self._pools[0].reserve(int(self._tops[0]) + needed, int(self._tops[0]))
+        reading.place_lists(degrees, self._memory)
+        payload = []
+        if self._width:
+            payload = [transpose.Values(other._payload, self._payload, self._width)]
+        # Where each list ends so far is where its next entry goes.
+        transpose.fill_lists(lists, self.ends, degrees, self._pool, payload, self._workers)
+        self.num_edges = other.num_edges
 
     def probe_distances(self) -> ProbeDistances:
         """How far the entries of all indexes are from home; the worst average is that of one."""

@@ -81,7 +81,7 @@ class Log:
         #: Every record up to this one is on the disk.
         self._synced = end.sequence
         self._turn = threading.Condition()
-        self._sync_turn = threading.Lock()
+        self._sync_turn = threading.RLock()
         self._waiting: list[_Batch] = []
         self._busy = False
         self._closed = False
@@ -192,11 +192,11 @@ class Log:
             self._check_usable()
         self._sync_acknowledged()
 
-    def close(self) -> None:
+    def close(self, *, wait: bool = True) -> None:
         """Sync, mark the log as closed, and let go of it. Raises if something that was acknowledged
-        could not be synced.
+        could not be synced. ``wait``: for the thread that syncs, as for :meth:`Workers.close`.
         """
-        if not self._refuse_more():
+        if not self._refuse_more(wait=wait):
             return
         try:
             self._sync_acknowledged()
@@ -206,14 +206,15 @@ class Log:
                     self._append(_Batch(CLOSING, encode(())))
                     self._sync_acknowledged()
         finally:
-            self._file.close()
+            with self._sync_turn:
+                self._file.close()
 
     def abandon(self) -> None:
         """Let go of the log as a process does that dies: nothing more is written or synced."""
         if self._refuse_more():
             self._file.close()
 
-    def _refuse_more(self) -> bool:
+    def _refuse_more(self, *, wait: bool = True) -> bool:
         """End appending from outside and syncing in the background; False if that was done."""
         with self._turn:
             if self._closed:
@@ -221,7 +222,7 @@ class Log:
             self._closed = True
             self._stop.set()
             self._turn.notify_all()
-        if self._syncer is not None:
+        if self._syncer is not None and wait:
             self._syncer.join()
         return True
 

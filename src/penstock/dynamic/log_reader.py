@@ -10,6 +10,7 @@ just now.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from penstock.store.page import checksum
 from penstock.types import U8, Array
 
 _SCAN_BYTES = 4 << 20
+_logger = logging.getLogger("penstock")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,22 @@ class Recovery:
                 "are no whole record and are dropped: no later record says that they were synced"
             )
         return f"{said}; " + ("closed properly" if self.closed else "not closed, nothing dropped")
+
+    def tell(self, *, read_only: bool) -> None:
+        """Tell the logger "penstock", unless the log was closed. A reader does not know whether its
+        writer died or is at work.
+        """
+        if self.closed:
+            return
+        writer = ": its writer died, or has it open" if read_only else " by its last writer"
+        said = f"{self.path}: was not closed{writer}; replayed {self.records:,} batch"
+        said += "es" * (self.records != 1)
+        if not self.dropped_bytes:
+            _logger.info("%s", said)
+            return
+        done = "passed over" if read_only else "dropped"
+        where = f"{self.dropped_bytes:,} bytes from byte {self.end.end:,} on"
+        _logger.warning("%s; %s %s, which are no whole batch", said, done, where)
 
 
 class LogReader:

@@ -39,6 +39,25 @@ PART_EDGES, PART_VERTICES = 1 << 18, 1 << 18
 _NAME_ROWS = 1 << 16
 
 
+class ListParts(Protocol):
+    """The lists of a direction that are made part after part."""
+
+    @property
+    def num_vertices(self) -> int:
+        """How many lists there are."""
+
+    @property
+    def num_edges(self) -> int:
+        """Entries of all lists."""
+
+    @property
+    def multigraph(self) -> bool:
+        """Whether an edge may be there several times."""
+
+    def parts(self, threads: int = 1) -> Iterator[Adjacency]:
+        """The lists, in order of their vertices; neighbours ascend."""
+
+
 class VertexIds(Protocol):
     """The user's ids, as compaction needs them."""
 
@@ -68,7 +87,8 @@ class CompactOptions:
 
 
 def compact(
-    target: str | os.PathLike[str], sides: Mapping[Direction, MergedSide], ids: VertexIds,
+    target: str | os.PathLike[str], sides: Mapping[Direction, MergedSide | ListParts],
+    ids: VertexIds,
     options: CompactOptions, *, overwrite: bool = False, progress: Progress | None = None,
 ) -> PagedGraph:  # fmt: skip
     """Write a graph, as it is now, to a directory that appears when it is complete; returns it
@@ -80,13 +100,15 @@ def compact(
 
 
 def write_store(
-    target: GraphFolder | MemoryTarget, sides: Mapping[Direction, MergedSide], ids: VertexIds,
-    options: CompactOptions, progress: Progress | None = None,
+    target: GraphFolder | MemoryTarget, sides: Mapping[Direction, MergedSide | ListParts],
+    ids: VertexIds | None, options: CompactOptions, progress: Progress | None = None,
 ) -> Catalog:  # fmt: skip
-    """Write pages and index arrays; returns the catalog to commit."""
+    """Write pages and index arrays; returns the catalog to commit. Without ``ids`` these are the
+    vertex numbers.
+    """
     progress = progress or Silent()
     multigraph = any(side.multigraph for side in sides.values())
-    num_vertices = ids.num_vertices
+    num_vertices = next(iter(sides.values())).num_vertices
     entries = max((side.num_edges for side in sides.values()), default=0)
     row = 3 + sum(column.dtype.itemsize for column in options.columns)
     spec = PageSpec(
@@ -99,7 +121,9 @@ def write_store(
     if isinstance(target, GraphFolder):
         needed = len(sides) * (entries * row + 4 * num_vertices) + 16 * num_vertices
         check_space(target.scratch, needed, "writing the graph")
-    id_spec, order_file, vertex_order = _write_ids(target, ids)
+    id_spec, order_file, vertex_order = IdSpec("range", 0), None, "none"
+    if ids is not None:
+        id_spec, order_file, vertex_order = _write_ids(target, ids)
     catalog = Catalog(
         tag=int.from_bytes(os.urandom(8), "little"),
         num_vertices=num_vertices,
@@ -145,7 +169,9 @@ class _Writer:
     threads: int
     progress: Progress
 
-    def write(self, direction: Direction, side: MergedSide) -> tuple[DirectionStats, int]:
+    def write(
+        self, direction: Direction, side: MergedSide | ListParts
+    ) -> tuple[DirectionStats, int]:
         """Merge and write all lists; also returns how many loops there are."""
         spec = self.spec
         if side.num_vertices != spec.num_vertices:
@@ -160,18 +186,25 @@ class _Writer:
             self.target.array_writer(f"{direction}.degrees.npy", np.uint32, spec.num_vertices),
         )
 
-        def make(piece: int | tuple[int, int]) -> tuple[Adjacency, int]:
-            part = self._of_base(side, piece) if isinstance(piece, int) else self._new(side, *piece)
-            return part, kernels.count_loops(part.first_vid, part.degrees, part.neighbours)
-
         loops = 0
-        for part, some in ordered_map(make, _pieces(side), self.threads):
+        for part in self._parts(side):
             packer.add(part)
-            loops += some
+            loops += kernels.count_loops(part.first_vid, part.degrees, part.neighbours)
             self.progress.advance(len(part.neighbours))
         table, stats = packer.finish()
         self.target.save(f"{direction}.pages.npy", table)
         return stats, loops
+
+    def _parts(self, side: MergedSide | ListParts) -> Iterator[Adjacency]:
+        if not isinstance(side, MergedSide):
+            return side.parts(self.threads)
+
+        def make(piece: int | tuple[int, int]) -> Adjacency:
+            if isinstance(piece, int):
+                return self._of_base(side, piece)
+            return self._new(side, *piece)
+
+        return ordered_map(make, _pieces(side), self.threads)
 
     def _of_base(self, side: MergedSide, group: int) -> Adjacency:
         """The lists of some pages of the base, with what has changed of them."""

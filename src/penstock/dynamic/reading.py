@@ -19,11 +19,14 @@ def _side(state: State, direction: str) -> MergedSide:
         raise OptionError(f"direction: expected 'out' or 'in', got {direction!r}")
     if not state.schema.directed:
         return state.sides["out"]
-    if direction not in state.sides:
+    if direction == "out":
+        return state.sides["out"]
+    if state.schema.reverse is False:
         raise OptionError(
-            "direction: this graph keeps no edges into vertices; make it with reverse=True"
+            "direction: this graph keeps no edges into vertices (reverse=False): open or make it "
+            "without that"
         )
-    return state.sides["in" if direction == "in" else "out"]
+    return state.build_reverse()
 
 
 def _vids(state: State, ids: Any, name: str) -> U32:

@@ -7,6 +7,8 @@ from __future__ import annotations
 import mmap
 import os
 import resource
+import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,9 +21,14 @@ from penstock.types import U8, U32, Array
 
 #: What mmap(2) calls it on Linux; the module does not name it in Python 3.11.
 _MAP_NORESERVE = 0x4000
-#: A region that grows gets this many times what is needed where address space is not limited:
-#: moving a large one takes time.
+#: A region that grows gets this many times what is needed, unless address space is limited or that
+#: much is refused: moving a large one takes time.
 HEADROOM = 4
+#: Set when that much was refused and less was not: from then on regions get what is needed, so that
+#: what one takes is not missing for another.
+_refused = threading.Event()
+#: What mmap(2) refuses is an OSError, what the module does is one of the others.
+_REFUSALS = (OSError, ValueError, OverflowError)
 #: Sizes to each power of two, so that a region does not grow by a little each time.
 STEPS = 8
 
@@ -64,12 +71,7 @@ class Region:
         size = self._bytes_of(entries)
         if size <= len(self._map):
             return
-        if not _is_limited():
-            size *= HEADROOM
-        try:
-            self._resize(size, used)
-        except (OSError, ValueError) as error:
-            raise no_address_space(size, error) from None
+        _take(size, lambda given: self._resize(given, used))
 
     def _resize(self, size: int, used: int) -> None:
         del self.array  # the map cannot be moved as long as an array leads there
@@ -83,13 +85,9 @@ class Region:
             self.array = np.frombuffer(self._map, self.dtype)
 
     def _reserve(self, size: int) -> mmap.mmap:
-        if self._file is None:
-            return self._anonymous(size)
-        return self._scratch(self._file, size)
-
-    def _anonymous(self, size: int) -> mmap.mmap:
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
-        reserved = mmap.mmap(-1, size, flags=flags)
+        if self._file is not None:
+            return self._scratch(self._file, size)
+        reserved = _anonymous(size)
         if hasattr(mmap, "MADV_HUGEPAGE"):
             with suppress(OSError):  # a kernel without huge pages: slower, not wrong
                 reserved.madvise(mmap.MADV_HUGEPAGE)
@@ -136,15 +134,34 @@ def _is_limited() -> bool:
     return False
 
 
-def check_reservable(size: int) -> None:
-    """Raise if there is no address space for so many bytes."""
-    if not size:
-        return
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
+def _take(size: int, take: Callable[[int], None]) -> None:
+    """Take address space, with headroom if there is enough for that; raise if there is not even
+    enough without.
+    """
+    with_headroom = not _refused.is_set() and not _is_limited()
+    if with_headroom:
+        with suppress(*_REFUSALS):
+            take(size * HEADROOM)
+            return
     try:
-        mmap.mmap(-1, size, flags=flags).close()
-    except (OSError, ValueError) as error:
+        take(size)
+    except _REFUSALS as error:
         raise no_address_space(size, error) from None
+    if with_headroom:
+        _refused.set()
+
+
+def check_reservable(size: int) -> None:
+    """Raise if there is no address space for this number of bytes, in several regions. If there is,
+    but not with headroom, regions get none: then those that come first leave enough for the last.
+    """
+    if size:
+        _take(size, lambda given: _anonymous(given).close())
+
+
+def _anonymous(size: int) -> mmap.mmap:
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
+    return mmap.mmap(-1, size, flags=flags)
 
 
 def no_address_space(size: int, error: Exception) -> BudgetError:

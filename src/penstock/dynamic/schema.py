@@ -34,7 +34,8 @@ class GivenSchema:
         said = {name: value for name, value in self._said().items() if value is not None}
         if base is not None:
             replace(self, vertex_columns=None).check(schema, f"{base!r}")
-            return replace(schema, vertex_columns=self.vertex_columns or ())
+            schema = replace(schema, vertex_columns=self.vertex_columns or ())
+            return self.with_reverse(schema)
         schema = replace(schema, **said)
         names = [column.name for column in schema.columns]
         if schema.weight is None and "weight" in names:
@@ -44,15 +45,21 @@ class GivenSchema:
                 f"weight: there is no edge property {schema.weight!r} (there are: "
                 f"{', '.join(names) or 'none'}); name it in edge_properties="
             )
-        if schema.reverse and not schema.directed:
-            return replace(schema, reverse=False)
-        return schema
+        return self.with_reverse(schema)
+
+    def with_reverse(self, schema: LiveSchema) -> LiveSchema:
+        """The schema of a graph with what was said of reverse lists: they can be asked for, or
+        refused, as long as the graph leaves that open.
+        """
+        if not schema.directed:
+            return replace(schema, reverse=None)
+        return schema if self.reverse is None else replace(schema, reverse=self.reverse)
 
     def check(self, found: LiveSchema, where: str) -> None:
         """Raise if a graph that is there is not what was said."""
         for name, said in self._said().items():
             there = getattr(found, name)
-            if name == "reverse" and not found.directed:
+            if name == "reverse" and (there is None or not found.directed):
                 continue  # an undirected graph has both directions anyway
             same = said is None or _in_any_order(said) == _in_any_order(there)
             if not same and not (name == "ids" and there is None):
@@ -116,7 +123,6 @@ def as_base(graph: Graph) -> PagedGraph:
 def _of_graph(graph: PagedGraph) -> LiveSchema:
     return LiveSchema(
         directed=graph.directed,
-        reverse=graph.directed and "in" in graph.directions,
         multigraph=graph.multigraph,
         ids=graph.id_kind,
         columns=graph.columns,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from penstock.config import thread_count
-from penstock.dynamic import batch_kernels
+from penstock.dynamic import batch_kernels, reverse
 from penstock.dynamic.base import BaseLists
 from penstock.dynamic.batches import Batch, EdgeBatch, VertexBatch
 from penstock.dynamic.changes import Changes
@@ -19,7 +20,7 @@ from penstock.dynamic.lists import THRESHOLD, DegreeAwareLists
 from penstock.dynamic.maintained.protocol import ByVertex
 from penstock.dynamic.merge import MergedSide
 from penstock.dynamic.region import check_reservable
-from penstock.dynamic.view import Version
+from penstock.dynamic.view import LiveView, Version
 from penstock.dynamic.view_lists import Side
 from penstock.parallel import Workers
 from penstock.store.paged import PagedGraph
@@ -65,6 +66,8 @@ class State:
             self.ids.load(base.ids_by_vid())
         self.columns = [ByVertex(column.dtype) for column in schema.vertex_columns]
         self._grow()
+        #: Where a store of in-lists may be put, if that cannot be in memory.
+        self.reverse_path: Callable[[], Path | None] = lambda: None
 
     def _make_ids(self, kind: IdKind) -> Ids:
         return IntIds(self.workers) if kind == "int" else StringIds()
@@ -101,18 +104,63 @@ class State:
         self._grow()
 
     def _make_sides(self, base: PagedGraph | None) -> dict[Direction, MergedSide]:
-        two = self.schema.directed and self.schema.reverse
-        directions: tuple[Direction, ...] = ("out", "in") if two else ("out",)
-        return {direction: self._side(direction, base) for direction in directions}
+        """Those that the base has, or that there are from the beginning."""
+        sides: dict[Direction, MergedSide] = {"out": self._side("out", base)}
+        schema = self.schema
+        there = schema.reverse if base is None else "in" in base.directions
+        if schema.directed and there and schema.reverse is not False:
+            sides["in"] = self._side("in", base)
+        return sides
 
     def _side(self, direction: Direction, graph: PagedGraph | None) -> MergedSide:
-        schema = self.schema
         base = None if graph is None else BaseLists(graph, direction, self.threads)
-        added = DegreeAwareLists(
+        return MergedSide(base, self._new_lists())
+
+    def _new_lists(self) -> DegreeAwareLists:
+        schema = self.schema
+        return DegreeAwareLists(
             schema.columns, multigraph=schema.multigraph, threads=self.threads,
             threshold=self._threshold,
         )  # fmt: skip
-        return MergedSide(base, added)
+
+    # Reverse lists
+
+    @property
+    def can_reverse(self) -> bool:
+        """Whether there are no in-lists yet, and some may be made."""
+        schema = self.schema
+        return schema.directed and schema.reverse is not False and "in" not in self.sides
+
+    def build_reverse(self, memory: int | None = None) -> MergedSide:
+        """The in-lists of a directed graph, which every batch keeps up from now on; made, in about
+        this much memory, unless they are there.
+        """
+        if not self.can_reverse:
+            return self.sides["in"]
+        out, lists = self.sides["out"], self._new_lists()
+        if out.base is None:
+            lists.load_reversed(out.added)
+            side = MergedSide(None, lists)
+        else:
+            still, path = LiveView(self.version(0)), self.reverse_path()
+            if path is None:
+                store = reverse.reverse_in_memory(still, memory, self.threads)
+            else:
+                store = reverse.reverse_in_folder(still, path, memory, self.threads)
+            side = MergedSide(BaseLists(store, "in", self.threads), lists)
+        side.grow(self.num_vertices)
+        self.sides["in"] = side
+        return side
+
+    def _reverse_bytes(self) -> int:
+        """What making in-lists takes in memory, about."""
+        out = self.sides["out"]
+        if out.base is None:
+            return out.added.nbytes + 4 * (self.threads + 1) * self.num_vertices
+        graph = out.base.graph
+        if self.reverse_path() is None:
+            return reverse.stored_bytes(graph)
+        return reverse.made_bytes(graph)
 
     @property
     def num_vertices(self) -> int:
@@ -129,16 +177,16 @@ class State:
         """Those of them that merging gives back."""
         return sum(side.changed_bytes for side in self.sides.values())
 
-    def close(self) -> None:
+    def close(self, *, wait: bool = True) -> None:
         """End the threads."""
-        self.workers.close()
-        self._close_sides()
+        self.workers.close(wait=wait)
+        self._close_sides(wait=wait)
 
-    def _close_sides(self) -> None:
+    def _close_sides(self, *, wait: bool = True) -> None:
         for side in self.sides.values():
             for lists in (side.base, side.added, side.removed):
                 if lists is not None:
-                    lists.close()
+                    lists.close(wait=wait)
 
     def _grow(self) -> None:
         for side in self.sides.values():
@@ -152,11 +200,13 @@ class State:
         """Raise if a batch may not fit: what is in the log must take effect."""
         if isinstance(batch, VertexBatch):
             self.ids.check_room(batch.ids)
-            return
-        self.ids.check_room(batch.src, batch.dst)
+            vertices, rows = len(batch.ids), 0
+        else:
+            self.ids.check_room(batch.src, batch.dst)
+            vertices = rows = 2 * len(batch)
         check_reservable(
             sum(
-                lists.missing_bytes(2 * len(batch))
+                lists.missing_bytes(vertices, rows)
                 for side in self.sides.values()
                 for lists in (side.added, side.removed)
                 if lists is not None
@@ -252,16 +302,18 @@ class State:
 
     def version(self, tag: int) -> Version:
         """The graph as it is, for the engine."""
-        sides = {
-            direction: Side(side.degrees(), side.added, self.base, side.removed)
-            for direction, side in self.sides.items()
-        }
+        sides = {direction: Side.of(side) for direction, side in self.sides.items()}
         schema = self.schema
         description = Description(
             self.ids.num_vertices, self.num_edges, schema.directed, columns=schema.columns,
             weight=schema.weight, multigraph=schema.multigraph, id_kind=self.ids.kind, tag=tag,
         )  # fmt: skip
-        return Version(description, self.ids, sides)
+        if not self.can_reverse:
+            return Version(description, self.ids, sides)
+        return Version(
+            description, self.ids, sides, lambda memory: Side.of(self.build_reverse(memory)),
+            self._reverse_bytes(),
+        )  # fmt: skip
 
 
 class _BothWays(NamedTuple):

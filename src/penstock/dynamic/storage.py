@@ -6,6 +6,7 @@ import itertools
 import os
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,15 +16,17 @@ from penstock.config import memory_budget, thread_count
 from penstock.dynamic.batches import Batch, EdgeBatch, decode, encode
 from penstock.dynamic.changes import Gathered
 from penstock.dynamic.folder import LiveFolder
-from penstock.dynamic.folder_catalog import FILE_NAME, BaseRecord, LiveSchema
+from penstock.dynamic.folder_catalog import FILE_NAME, BaseRecord, LiveCatalog, LiveSchema
 from penstock.dynamic.lists import THRESHOLD
 from penstock.dynamic.log import Log, SyncPolicy, check_policy
 from penstock.dynamic.log_reader import Recovery
 from penstock.dynamic.maintained.protocol import Sides
 from penstock.dynamic.merge import MergedSide
-from penstock.dynamic.merge_compact import CompactOptions, compact
+from penstock.dynamic.merge_compact import CompactOptions, ListParts, compact
+from penstock.dynamic.reverse import reversed_lists
 from penstock.dynamic.schema import GivenSchema
 from penstock.dynamic.state import Effect, State
+from penstock.dynamic.view import LiveView
 from penstock.errors import CorruptionError, InputNotFoundError, OptionError, PenstockError
 from penstock.progress import Progress
 from penstock.store.catalog import FileRecord
@@ -91,6 +94,7 @@ class Storage:
         self._threshold = _checked_threshold(options.threshold)
         self.path = path
         self.read_only = options.read_only
+        self._given = given
         self._budget = memory_budget(options.memory) if path is not None else None
         self._folder: LiveFolder | None = None
         self._log: Log | None = None
@@ -113,7 +117,13 @@ class Storage:
             self._create(path, given, base)
 
     def _make_state(self, schema: LiveSchema, base: PagedGraph | None) -> State:
-        return State(schema, base=base, threads=self._threads, threshold=self._threshold)
+        state = State(schema, base=base, threads=self._threads, threshold=self._threshold)
+        if self._folder is not None and not self.read_only:
+            folder = self._folder
+            state.reverse_path = lambda: folder.reverse_path
+        if schema.reverse and state.can_reverse:
+            state.build_reverse(self._budget)
+        return state
 
     def _create(self, path: Path, given: GivenSchema, base: PagedGraph | None) -> None:
         schema = given.of_new(base)
@@ -137,7 +147,15 @@ class Storage:
         except BaseException:
             self._folder.close()
             raise
+        self._given = given
         self._load()
+        assert self.recovery is not None
+        self.recovery.tell(read_only=self.read_only)
+
+    @property
+    def catalog(self) -> LiveCatalog | None:
+        """What the directory says of the graph; None if it is in memory."""
+        return None if self._folder is None else self._folder.catalog
 
     def _load(self) -> None:
         """The base, and what the log has after it."""
@@ -151,7 +169,7 @@ class Storage:
                     raise CorruptionError(
                         f"{folder.base_path}: is not the store that {FILE_NAME} names; restore it"
                     )
-            self.state = self._make_state(folder.catalog.schema, base)
+            self.state = self._make_state(self._given.with_reverse(folder.catalog.schema), base)
             for k, column in enumerate(self.state.columns):
                 saved = folder.vertex_column(k)
                 column.grow(len(saved))[:] = saved
@@ -197,12 +215,18 @@ class Storage:
     def sides(self) -> Sides:
         """The graph as algorithms that stay see it."""
         self._check_writable()
-        out = CurrentSide(self, "out")
-        into: CurrentSide | None = out
-        if self.state.schema.directed:
-            into = CurrentSide(self, "in") if "in" in self.state.sides else None
+        out, into = CurrentSide(self, "out"), CurrentSide(self, "in")
+
+        def incoming() -> CurrentSide | None:
+            if not self.state.schema.directed:
+                return out
+            if self.state.can_reverse:
+                self.state.build_reverse(self._budget)
+            return into if "in" in self.state.sides else None
+
         names = tuple(column.name for column in self.state.schema.columns)
-        return Sides(self.state.schema.directed, out, into, lambda: self.state.ids.by_vid(), names)
+        ids = lambda: self.state.ids.by_vid()  # noqa: E731
+        return Sides(self.state.schema.directed, out, incoming, ids, names)
 
     def ids_in_order(self) -> tuple[Array, U32 | None]:
         """The ids ascending, and the vertex number of each; None if they ascend with those."""
@@ -250,19 +274,22 @@ class Storage:
 
     def _write(
         self, state: State, target: Path, *, overwrite: bool = False,
-        progress: Progress | None = None,
+        progress: Progress | None = None, whole: bool = False,
     ) -> PagedGraph:  # fmt: skip
+        """Write a state as a store; ``whole``: with in-lists, even if there are none yet."""
         schema = state.schema
+        sides: dict[Direction, MergedSide | ListParts] = {**state.sides}
+        if whole and state.can_reverse:
+            memory = self._budget or memory_budget(None)
+            sides["in"] = reversed_lists(LiveView(state.version(0)), memory, self._threads)
         options = CompactOptions(
             schema.directed, schema.columns, schema.weight, threads=self._threads
         )
-        return compact(
-            target, state.sides, state.ids, options, overwrite=overwrite, progress=progress
-        )
+        return compact(target, sides, state.ids, options, overwrite=overwrite, progress=progress)
 
     def write_to(self, path: Path, *, overwrite: bool, progress: Progress | None) -> PagedGraph:
-        """The graph as a static store elsewhere."""
-        return self._write(self.state, path, overwrite=overwrite, progress=progress)
+        """The graph as a static store elsewhere, with the lists of both directions."""
+        return self._write(self.state, path, overwrite=overwrite, progress=progress, whole=True)
 
     def compact(self, progress: Progress | None = None) -> None:
         """Merge what changed into a new base, and begin a new log. Nobody may be logging."""
@@ -314,26 +341,37 @@ class Storage:
             self._replay()
 
     def close_after(self, owner: object) -> Callable[[], object]:
-        """Close when the owner is gone, or the process ends, if nobody has called what this returns
-        before. A process that was forked meanwhile closes nothing: the log is not its own.
+        """Close when the owner is gone, or the process ends, unless what this returns was called
+        before. A process that was forked since closes nothing: the log is not its own.
         """
         process = os.getpid()
 
-        def close() -> None:
+        def end(*, wait: bool = False) -> None:
             if os.getpid() == process:
-                self.close()
+                self.close(wait=wait)
 
-        return weakref.finalize(owner, close)
+        ending = weakref.finalize(owner, end)
 
-    def close(self) -> None:
-        """Sync, and let go of everything."""
+        def close() -> None:
+            if ending.detach() is not None:
+                end(wait=True)
+
+        return close
+
+    def close(self, *, wait: bool = True) -> None:
+        """Sync, and let go of everything. ``wait``: for the threads, as for
+        :meth:`Workers.close`.
+        """
         try:
             if self._log is not None:
-                self._log.close()
+                self._log.close(wait=wait)
         finally:
+            self.state.close(wait=wait)
             if self._folder is not None:
+                if not self.read_only:
+                    with suppress(OSError, PenstockError):  # removed when it is opened again
+                        self._folder.remove_reverse()
                 self._folder.close()
-            self.state.close()
 
 
 def _checked_threshold(given: int | None) -> int:

@@ -7,25 +7,38 @@ It holds as long as nothing is changed; a snapshot holds for good.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
+from penstock.config import thread_count
+from penstock.dynamic import reverse
 from penstock.dynamic.base_kernels import is_ascending
-from penstock.dynamic.view_lists import ChangedLists, Side, freeze, freeze_lists, make_source
+from penstock.dynamic.reverse import reverse_in_memory, stored_bytes
+from penstock.dynamic.view_lists import (
+    ChangedLists,
+    Side,
+    freeze,
+    freeze_lists,
+    make_source,
+    no_lists,
+)
 from penstock.dynamic.view_pages import survey
 from penstock.errors import PenstockError
 from penstock.jit import kernel
-from penstock.parallel import ordered_map
+from penstock.parallel import Workers, ordered_map
 from penstock.radix import sort_pairs
+from penstock.store import transpose
 from penstock.store.graph import Graph
+from penstock.store.grouping import Grouping, group_lists
 from penstock.store.kept import Kept
 from penstock.store.list_graph import FixedIds, ListGraph, MemoryLists
 from penstock.store.paged import PagedGraph
-from penstock.store.source import Description, ListArrays
+from penstock.store.source import Description, ListArrays, ListStats
 from penstock.types import NO_VERTEX, U32, U64, Adjacency, Array, Direction
 
 #: Ids up to so many times their number are put in order without sorting.
@@ -53,16 +66,31 @@ class Version:
     ids: IdSource
     #: The stored directions; an undirected graph has "out" only.
     sides: Mapping[Direction, Side]
+    #: Makes the in-lists of a directed graph that has none yet, in about this much memory (None: as
+    #: much as there is). None: there are no in-lists to make.
+    make_in: Callable[[int | None], Side] | None = None
+    #: What that takes.
+    make_bytes: int = 0
 
 
 def snapshot(version: Version) -> Graph:
     """A graph that later changes do not touch: what is in memory is copied, a base is shared."""
     ids = FixedIds(*version.ids.in_order(), version.ids.kept)
+    can_reverse = version.make_in is not None
     if all(side.base is None for side in version.sides.values()):
         lists = {each: freeze_lists(side.added) for each, side in version.sides.items()}
-        return ListGraph(version.description, ids, lists)
+        return ListGraph(version.description, ids, lists, can_reverse=can_reverse)
     sides = {direction: freeze(side) for direction, side in version.sides.items()}
-    return LiveView(replace(version, ids=ids, sides=sides))
+    frozen = replace(version, ids=ids, sides=sides, make_in=None)
+    if not can_reverse:
+        return LiveView(frozen)
+    plain = LiveView(frozen)
+
+    def make_in(memory: int | None) -> Side:
+        store = reverse_in_memory(plain, memory)
+        return Side(store.degrees("in"), no_lists(store.num_vertices, store.columns), store)
+
+    return LiveView(replace(frozen, make_in=make_in, make_bytes=stored_bytes(plain)))
 
 
 class LiveView(Graph):
@@ -70,27 +98,62 @@ class LiveView(Graph):
 
     def __init__(self, version: Version) -> None:
         self._expired = False
-        self._ids = version.ids
-        self._degrees = {direction: side.degrees for direction, side in version.sides.items()}
-        self._tables: dict[Direction, Array] = {}
+        self._version = version
+        self._degrees: dict[Direction, U32] = {}
+        self._groups: dict[Direction, Grouping] = {}
         self._sources: dict[Direction, MemoryLists | ChangedLists] = {}
-        stats = {}
+        super().__init__(version.description)
         for direction, side in version.sides.items():
-            grouping, base_pages = survey(side.degrees, side.base, direction)
-            self._tables[direction], stats[direction] = grouping
-            self._sources[direction] = make_source(side, base_pages)
-        super().__init__(version.description._replace(lists=stats))
+            self._take(direction, side)
         self.kept_of_ids = version.ids.kept
+
+    def _take(self, direction: Direction, side: Side) -> None:
+        """Have the lists of a direction."""
+        grouping, base_pages = survey(side.degrees, side.base, direction)
+        self._degrees[direction], self._groups[direction] = side.degrees, grouping
+        self._sources[direction] = make_source(side, base_pages)
+        lists = {**self.description.lists, direction: grouping.stats}
+        self.description = self.description._replace(lists=lists)
+
+    @property
+    def unbuilt(self) -> Mapping[Direction, int]:
+        """See :class:`~penstock.store.graph.Graph`."""
+        if self._version.make_in is None or "in" in self._sources:
+            return {}
+        return {"in": self._version.make_bytes}
+
+    def build_lists(self, direction: Direction, memory: int | None = None) -> None:
+        """See :class:`~penstock.store.graph.Graph`."""
+        self._check_current()
+        assert direction in self.unbuilt
+        assert self._version.make_in is not None
+        self._take(direction, self._version.make_in(memory))
+
+    def _count_in(self) -> None:
+        """Know the degrees of in-lists that are not built."""
+        place = self.source("out").in_place
+        if place is None:
+            degrees = reverse.count_targets(self)
+        else:
+            with closing(Workers(thread_count())) as workers:
+                lists = transpose.Sources(place.starts, place.ends, place.neighbours)
+                degrees = transpose.count_targets(lists, workers)
+        self._degrees["in"], self._groups["in"] = degrees, group_lists(degrees)
+
+    def list_stats(self, direction: Direction) -> ListStats:
+        """See :class:`~penstock.store.graph.Graph`."""
+        self.degrees(direction)
+        return self._groups[self.stored(direction)].stats
 
     @cached_property
     def ids(self) -> Array:
         """The user's ids, ascending."""
-        return self._ids.in_order()[0]
+        return self._version.ids.in_order()[0]
 
     @cached_property
     def vid_of_rank(self) -> U32 | None:
         """The vertex number of each id in ascending order; None if they are 0, 1, 2, ..."""
-        return self._ids.in_order()[1]
+        return self._version.ids.in_order()[1]
 
     @property
     def storage(self) -> PagedGraph | None:
@@ -99,11 +162,15 @@ class LiveView(Graph):
 
     def degrees(self, direction: Direction) -> U32:
         """See :class:`~penstock.store.source.GraphSource`."""
-        return self._degrees[self.stored(direction)]
+        stored = self.stored(direction)
+        if stored not in self._degrees:
+            self._count_in()
+        return self._degrees[stored]
 
     def page_table(self, direction: Direction) -> Array:
         """See :class:`~penstock.store.source.GraphSource`."""
-        return self._tables[self.stored(direction)]
+        self.degrees(direction)
+        return self._groups[self.stored(direction)].table
 
     def expire(self) -> None:
         """The lists are about to change: they are not this version's any more."""
@@ -111,12 +178,18 @@ class LiveView(Graph):
 
     def source(self, direction: Direction) -> MemoryLists | ChangedLists:
         """See :class:`~penstock.store.source.GraphSource`."""
+        self._check_current()
+        stored = self.stored(direction)
+        if stored not in self._sources:
+            self.build_lists(stored)
+        return self._sources[stored]
+
+    def _check_current(self) -> None:
         if self._expired:
             raise PenstockError(
                 "the graph has changed since this view of it was made; use it within `with "
                 "d.reading()`, or take d.snapshot(), which stays"
             )
-        return self._sources[self.stored(direction)]
 
     def iter_adjacency(self, direction: Direction = "out", threads: int = 1) -> Iterator[Adjacency]:
         """See :class:`~penstock.store.source.GraphSource`."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from penstock.errors import CorruptionError
 from penstock.jit import kernel
+from penstock.store.layout import Column
 from penstock.store.list_graph import MemoryLists, PackedLists, copy_lists, measure
 from penstock.store.paged import PagedGraph
 from penstock.store.source import InPlace, ListArrays
@@ -82,6 +83,12 @@ def freeze_lists(lists: Tables) -> PackedLists:
     out = ListArrays(offsets, neighbours, columns)
     copy_lists(starts, ends, (lists.neighbours, *lists.columns), out)
     return PackedLists(offsets, neighbours, columns)
+
+
+def no_lists(num_vertices: int, columns: Sequence[Column]) -> PackedLists:
+    """Lists that are all empty."""
+    values = tuple(np.empty(0, column.dtype) for column in columns)
+    return PackedLists(np.zeros(num_vertices + 1, np.uint64), np.empty(0, np.uint32), values)
 
 
 class ChangedLists:

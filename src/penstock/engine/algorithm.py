@@ -23,7 +23,7 @@ from penstock.engine.needs import Needs
 from penstock.engine.options import OPTION_NAMES, RunOptions
 from penstock.engine.parameters import checked_numbers, named_kind
 from penstock.engine.plan import Plan
-from penstock.engine.planning import open_engine, plan_run
+from penstock.engine.planning import open_engine, plan_run, prepare_run
 from penstock.engine.programs import Settings
 from penstock.engine.result import Result
 from penstock.engine.vertices import by_vid, in_id_order, vid_of, vids_of
@@ -79,7 +79,7 @@ class Task:
 
     def execute(self, settings: Settings) -> Outcome:
         """Run the vertex program that the requirements are of."""
-        plan = plan_run(self.graph, self.requirements, self.options)
+        plan = prepare_run(self.graph, self.requirements, self.options)
         outcome = execute(self.graph, plan, settings, self.options)
         self.engine = outcome.engine
         return outcome

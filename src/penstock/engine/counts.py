@@ -5,7 +5,7 @@ made for a graph that does not exist, too.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ import numpy as np
 from penstock.store.graph import Graph, serving_direction
 from penstock.store.kept import Slot
 from penstock.store.mapped import read_range
-from penstock.stream.blocks import buffer_sizes
+from penstock.stream.blocks import buffer_sizes, table_buffers
 from penstock.stream.tiers import can_tier, tier_bytes
 from penstock.types import I64, U32, Direction
 
@@ -64,6 +64,8 @@ class ListCounts:
     buffer_bytes: int
     buffer_edges: int = 0
     place: Place = "disk"
+    #: What making the lists takes in memory, if they are not there yet.
+    build_bytes: int = 0
     #: None: lists cannot be read one by one. A function, because it takes a pass over the degrees.
     head_bytes: Callable[[], HeadBytes] | None = None
 
@@ -76,7 +78,7 @@ class Counts:
     #: An undirected edge counts once, though it is in two lists.
     num_edges: int
     directed: bool
-    #: The stored directions; an undirected graph has "out" only.
+    #: The stored directions, an undirected graph has "out" only; and those whose lists can be made.
     lists: Mapping[Direction, ListCounts]
     #: Of the pages that are read; 0 if there are none.
     page_bytes: int
@@ -89,11 +91,17 @@ class Counts:
     keeps_duplicates: bool = False
     #: The graph's folder, for messages.
     path: Path | None = None
+    #: The directions whose lists are not stored, but made when a run needs them.
+    unbuilt: Collection[Direction] = ()
 
     @property
     def directions(self) -> tuple[Direction, ...]:
         """The directions whose lists are stored."""
-        return tuple(self.lists)
+        return tuple(each for each in self.lists if each not in self.unbuilt)
+
+    def has(self, direction: Direction) -> bool:
+        """Whether there are lists that serve as those of a direction, or can be made."""
+        return not self.directed or direction in self.lists
 
     @property
     def both_ways(self) -> tuple[Direction, ...]:
@@ -101,8 +109,8 @@ class Counts:
         return ("out", "in") if self.directed else ("out",)
 
     def stored(self, direction: Direction) -> Direction:
-        """Which stored lists serve as those of a direction; raises if there are none."""
-        return serving_direction(direction, self.directions, directed=self.directed, path=self.path)
+        """Which lists serve as those of a direction; raises if there are none."""
+        return serving_direction(direction, self.lists, directed=self.directed, path=self.path)
 
     def all_stored(self, directions: Sequence[Direction]) -> tuple[Direction, ...]:
         """The stored lists that serve as those of some directions, each once."""
@@ -168,6 +176,7 @@ def _count(graph: Graph) -> Counts:
         neighbour_order=graph.neighbour_order,
         keeps_duplicates=graph.multigraph,
         path=graph.path,
+        unbuilt=tuple(graph.unbuilt),
     )  # fmt: skip
 
 
@@ -178,13 +187,16 @@ class _StoredLists(Mapping[Direction, ListCounts]):
 
     def __init__(self, graph: Graph) -> None:
         self._graph: Graph = weakref.proxy(graph)
-        self._directions = graph.directions
+        self._directions = (*graph.directions, *graph.unbuilt)
         self._found: dict[Direction, ListCounts] = {}
 
     def __getitem__(self, stored: Direction) -> ListCounts:
         if stored not in self._found:
             self._found[stored] = _count_lists(self._graph, stored)
         return self._found[stored]
+
+    def __contains__(self, direction: object) -> bool:
+        return direction in self._directions
 
     def __iter__(self) -> Iterator[Direction]:
         return iter(self._directions)
@@ -194,6 +206,8 @@ class _StoredLists(Mapping[Direction, ListCounts]):
 
 
 def _count_lists(graph: Graph, stored: Direction) -> ListCounts:
+    if stored in graph.unbuilt:
+        return _count_unbuilt(graph, stored)
     stats, source = graph.list_stats(stored), graph.source(stored)
     place: Place = "disk"
     if source is not None and source.in_place is not None:
@@ -209,3 +223,21 @@ def _count_lists(graph: Graph, stored: Direction) -> ListCounts:
         stats.degree_histogram, lambda: graph.degrees(stored), *buffer_sizes(graph, stored),
         place=place, head_bytes=head_bytes if can_tier(graph, stored) else None,
     )  # fmt: skip
+
+
+def _count_unbuilt(graph: Graph, direction: Direction) -> ListCounts:
+    """Lists that are not made yet: in pages if others are, else in memory."""
+    stats = graph.list_stats(direction)
+    paged = graph.storage is not None
+    return ListCounts(
+        stats.num_edges, stats.num_pages, stats.max_degree, stats.degree_histogram,
+        lambda: graph.degrees(direction), *_unbuilt_buffers(graph, direction),
+        place="disk" if paged else "gaps", build_bytes=graph.unbuilt[direction],
+    )  # fmt: skip
+
+
+def _unbuilt_buffers(graph: Graph, direction: Direction) -> tuple[int, int]:
+    """Buffers of a stream, about: those of the lists that they are made of."""
+    if graph.storage is None:
+        return table_buffers(graph.page_table(direction))
+    return buffer_sizes(graph, graph.directions[0])

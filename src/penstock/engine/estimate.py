@@ -19,6 +19,7 @@ from penstock.engine.division import ONE, Shares
 from penstock.engine.needs import Needs
 from penstock.engine.options import RunOptions
 from penstock.engine.plan import SPARE_BYTES, Plan
+from penstock.engine.planning import build_seconds
 from penstock.engine.profile import Cores, Profile, profile_for
 from penstock.engine.topology import CUT_LISTS, LISTS
 from penstock.store.banded_decode import decode_body
@@ -50,7 +51,6 @@ START_SECONDS = 0.03
 KERNEL_SECONDS = 0.9
 #: Checking a byte of an index file, once in a process.
 CHECK_NS = 0.85
-#: A budget without end.
 UNBOUNDED = 1 << 62
 #: Gathers from vectors longer than this wait for memory.
 NEAR_BYTES = 4 << 20
@@ -132,8 +132,7 @@ def estimate_run(
     measure: bool = False,
 ) -> Estimate:
     """What a call of an algorithm will cost; raises what the run would raise before it begins.
-
-    ``measure`` makes the machine's profile anew.
+    ``measure``: measure the machine again.
     """
     plan = algorithm.plan(graph, options, parameters)
     most = algorithm.plan(graph, replace(options, memory=UNBOUNDED, load=True), parameters)
@@ -144,8 +143,9 @@ def estimate_run(
     uneven = _imbalance(graph, plan.shares, count) if plan.shares.division == "S" else 1.0
     facts = replace(facts, devices=count, speed=speed, imbalance=uneven)
     found = estimate(plan.needs, plan, facts, profile)
-    on_gpu = any(device.has_own_memory for device in options.devices)
-    return replace(found, seconds=None) if on_gpu else found
+    if any(device.has_own_memory for device in options.devices):
+        return replace(found, seconds=None)
+    return replace(found, seconds=(found.seconds or 0.0) + build_seconds(graph, plan))
 
 
 # The graph

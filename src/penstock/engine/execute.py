@@ -70,23 +70,28 @@ def program_requirements(
     held_bytes = sum(given.get(name, 0) for name in fixed)
     sums = sum(dtype.itemsize for dtype in program.accumulators)
     pushes = strategy == "push" or (program.incremental and strategy == "auto")
-    has_in = not counts.directed or "in" in counts.directions
     flags = 0 if program.activate is None else 1
     held = state * (1 if mode == "async" else 2) + read_only + flags * 2
-    held += sums + 1 if pushes or not has_in else 0
     widths = program.state_dtypes | fixed
     gathered = sum(widths[name].itemsize if name in widths else 4 for name in signature.gathered)
-    may_travel = mode == "sync" and strategy in ("auto", "pull") and has_in
-    needs = ProgramNeeds(
-        signature, sums, flags + arrays, held_bytes, may_travel, mode == "async", strategy == "push"
-    )
-    return [
-        Needs(
-            _directions(counts, program, strategy, has_in=has_in), passes, signature.columns, held,
+
+    def way(*, has_in: bool) -> Needs:
+        may_travel = mode == "sync" and strategy in ("auto", "pull") and has_in
+        needs = ProgramNeeds(
+            signature, sums, flags + arrays, held_bytes, may_travel, mode == "async",
+            strategy == "push",
+        )  # fmt: skip
+        return Needs(
+            _directions(counts, program, strategy, has_in=has_in), passes, signature.columns,
+            held + (sums + 1 if pushes or not has_in else 0),
             more_bytes=held_bytes, takes_gaps=True, program=needs, parts=parts,
             gathered_bytes=gathered, work=work,
-        )
-    ]  # fmt: skip
+        )  # fmt: skip
+
+    if "in" in counts.unbuilt and strategy == "auto" and mode == "sync":
+        # In-lists that are not there yet may be too large to make.
+        return [way(has_in=True), way(has_in=False)]
+    return [way(has_in=counts.has("in"))]
 
 
 def _check(program: Program, mode: str, strategy: str) -> None:
@@ -108,7 +113,7 @@ def _directions(
         if strategy in ("pull", "notify-pull"):
             counts.stored("in")
         return ("out",)
-    has_out = "out" in counts.directions
+    has_out = counts.has("out")
     if program.activate is None or strategy == "pull" or (strategy == "auto" and not has_out):
         return ("in",)
     return ("in", "out")

@@ -68,6 +68,9 @@ class Plan:
     sizes: Sizes = NO_BYTES
     #: The stored lists that it counts with.
     directions: tuple[Direction, ...] = ()
+    #: Those of them that are made first, and what that takes.
+    builds: tuple[Direction, ...] = ()
+    build_bytes: int = 0
     #: Ranges that lists are cut into, if they are.
     cut_ranges: int = 1
     #: How the devices of a program divide it.
@@ -136,6 +139,8 @@ def _plan(
         assert plan is not None, "what is granted fits"
     return replace(
         plan, room=room, needs=needs, sizes=_with_room(sizes, room), directions=stored,
+        builds=tuple(each for each in stored if each in counts.unbuilt),
+        build_bytes=sum(counts.lists[each].build_bytes for each in stored),
         cut_ranges=cuts, shares=shares,
     )  # fmt: skip
 

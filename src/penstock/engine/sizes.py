@@ -95,7 +95,8 @@ def sizes_of(
     """What a way to run takes, without its room."""
     stored = counts.all_stored(needs.directions)
     n, program = counts.num_vertices, needs.program
-    state = needs.vertex_bytes * n + needs.more_bytes
+    built = sum(counts.lists[each].build_bytes for each in stored)
+    state = needs.vertex_bytes * n + needs.more_bytes + built
     gathered: int | None = None
     always = cut = 0
     if program is not None:
@@ -103,25 +104,41 @@ def sizes_of(
         divided = shares.ranges > 1 and not program.pushes
         beside = _device_bytes(counts, options)
         state += beside + (program.sum_bytes * n if divided else 0)
-        always = program.always_bytes * n + program.held_bytes + beside
+        always = program.always_bytes * n + program.held_bytes + beside + built
         gathered = needs.gathered_bytes * n if program.may_travel else None
         between = program.sum_bytes * n if cuts > 1 and not divided else 0
         cut = cut_bytes(counts, cuts, 4 + counts.column_bytes(needs.columns)) + between
     heads = _head_bytes(counts, stored, options) if "heads" in needs.forms else None
     return Sizes(
-        tuple(list_bytes(counts, each, needs.columns) for each in stored),
+        tuple(
+            list_bytes(
+                counts, each, needs.columns, in_place=used_in_place(counts, each, needs, options)
+            )
+            for each in stored
+        ),
         state, gathered, always, cut, needs.worker_bytes,
         _forms(counts, stored, needs, options, loaded, heads), heads, needs.head_edges,
     )  # fmt: skip
 
 
-def list_bytes(counts: Counts, stored: Direction, columns: Sequence[str]) -> ListBytes:
+def used_in_place(counts: Counts, stored: Direction, needs: Needs, options: RunOptions) -> bool:
+    """Whether lists are in memory in a form that a run can do with: one after another, or anywhere
+    if its kernels take gaps. Others are copied if that fits, or else pass on streams.
+    """
+    place = counts.lists[stored].place
+    on_gpu = any(device.has_own_memory for device in options.devices)
+    return place == "memory" or (place == "gaps" and needs.takes_gaps and not on_gpu)
+
+
+def list_bytes(
+    counts: Counts, stored: Direction, columns: Sequence[str], *, in_place: bool = False
+) -> ListBytes:
     """What the lists of one direction take, in the forms that they can have."""
     lists = counts.lists[stored]
     edge_bytes = 4 + counts.column_bytes([name for name in columns if name in counts.columns])
     buffers = lists.buffer_bytes + lists.buffer_edges * edge_bytes
     resident = 0
-    if lists.place == "disk":
+    if not in_place:
         offsets = (4 if lists.num_edges < 1 << 32 else 8) * (counts.num_vertices + 1)
         resident = offsets + lists.num_edges * edge_bytes
     return ListBytes(lists.num_pages, counts.page_bytes, buffers, resident)
@@ -135,15 +152,13 @@ def _forms(
     loaded: Loaded,
     heads: HeadBytes | None,
 ) -> tuple[ListForm, ...]:
-    """The forms that lists can have, of those that the run can do with. Lists that are in memory
-    are never loaded as a copy: unless they stand one after another, only kernels that take them
-    where they stand do so; for others they pass on streams.
-    """
-    gaps = any(counts.lists[each].place == "gaps" for each in stored)
-    on_gpu = any(device.has_own_memory for device in options.devices)
-    load = options.load and (not gaps or (needs.takes_gaps and not on_gpu))
+    """The forms that lists can have, of those that the run can do with."""
+    load = options.load
     if needs.only_loaded:
-        load = load and all((each, needs.columns) in loaded for each in stored)
+        load = load and all(
+            (each, needs.columns) in loaded or used_in_place(counts, each, needs, options)
+            for each in stored
+        )
     possible = {"memory": load, "heads": heads is not None, "stream": True}
     return tuple(form for form in needs.forms if possible[form])
 

@@ -8,7 +8,7 @@ from typing import Any
 from penstock.engine.counts import Counts
 from penstock.engine.options import RunOptions
 from penstock.engine.plan import Plan
-from penstock.engine.sizes import list_bytes
+from penstock.engine.sizes import ListBytes, list_bytes, used_in_place
 from penstock.metrics import Metrics, clock
 from penstock.parallel import Workers
 from penstock.process import retain_freed_memory
@@ -91,7 +91,7 @@ class Topology:
 
     def _open(self, stored: Direction, workers: Workers) -> StreamedLists:
         share = self.plan.cache_pages // len(self.directions)
-        sizes = list_bytes(self.counts, stored, self.columns)
+        sizes = self._sizes(stored)
         self.budget.take(workers.count * sizes.stream_bytes, "page buffers")
         self.budget.take(share * sizes.page_bytes, "page cache")
         retain_freed_memory(8 << 20)
@@ -99,6 +99,11 @@ class Topology:
         opened = StreamedLists(self.graph, stored, self.columns, workers, self.metrics, cache)
         self._streamed.append(opened)
         return opened
+
+    def _sizes(self, stored: Direction) -> ListBytes:
+        needs, options = self.plan.needs, self.options
+        there = used_in_place(self.counts, stored, needs, options)
+        return list_bytes(self.counts, stored, self.columns, in_place=there)
 
     def drop_cache(self) -> None:
         """Forget the pages that are cached and cache no more: their memory is for others."""
@@ -112,7 +117,8 @@ class Topology:
         """
         table = self.graph.page_table(stored)
         there = in_place(self.graph, stored)
-        if there is not None:
+        needs, options = self.plan.needs, self.options
+        if there is not None and used_in_place(self.counts, stored, needs, options):
             names = [column.name for column in self.graph.columns]
             columns = tuple(
                 there.columns[names.index(name)]
@@ -123,7 +129,7 @@ class Topology:
             else:
                 lists = Block(0, there.starts, there.neighbours, columns, there.ends)
             return ResidentLists(lists, table, stored, self.workers)
-        sizes = list_bytes(self.counts, stored, self.columns)
+        sizes = self._sizes(stored)
         block = self.graph.kept.get(LISTS, stored, self.columns)
         if block is None:
             begin = clock()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def serving_direction(
-    wanted: Direction, stored: tuple[Direction, ...], *, directed: bool, path: Path | None
+    wanted: Direction, stored: Collection[Direction], *, directed: bool, path: Path | None
 ) -> Direction:
     """Which stored lists serve as those of a direction; raises if there are none."""
     if wanted in stored:
@@ -28,7 +29,8 @@ def serving_direction(
     if not directed:
         return "out"
     raise FormatError(
-        f"{path}: the graph was built without its {wanted}-lists; rebuild it with both directions"
+        f"{'' if path is None else f'{path}: '}the graph was built without its {wanted}-lists; "
+        "build it with both directions (a graph that changes: without reverse=False)"
     )
 
 
@@ -156,9 +158,23 @@ class Graph(GraphSource, ExportMixin):
         """Ids that are strings, ascending, as Arrow maps them; None if they are in no file."""
         return None
 
+    @property
+    def unbuilt(self) -> Mapping[Direction, int]:
+        """The directions whose lists can be made of the others, and are not there yet, with the
+        bytes that making and keeping them takes. Their degrees are known, counted when first asked
+        for; their lists are there after :meth:`build_lists`.
+        """
+        return MappingProxyType({})
+
+    def build_lists(self, direction: Direction, memory: int | None = None) -> None:
+        """Make the lists of a direction that is ``unbuilt``, in about this much memory."""
+        raise NotImplementedError(f"{direction}-lists of {self!r} cannot be made")
+
     def stored(self, direction: Direction) -> Direction:
         """Which stored lists serve as those of a direction; raises if there are none."""
-        return serving_direction(direction, self.directions, directed=self.directed, path=self.path)
+        if direction in self.description.lists:
+            return direction
+        return serving_direction(direction, self.unbuilt, directed=self.directed, path=self.path)
 
     def iter_edges(self, threads: int = 1) -> Iterator[tuple[U32, U32, dict[str, Array]]]:
         """Every edge once, as vertex numbers (source, target, columns), a page at a time."""

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
+from penstock.config import thread_count
 from penstock.jit import kernel
+from penstock.parallel import Workers
+from penstock.store import transpose
 from penstock.store.graph import Graph
 from penstock.store.grouping import group_lists
 from penstock.store.kept import Kept
-from penstock.store.source import Description, InPlace, ListArrays
-from penstock.types import U32, Adjacency, Array, Direction
+from penstock.store.source import Description, InPlace, ListArrays, ListStats
+from penstock.types import U32, U64, Adjacency, Array, Direction
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +57,68 @@ class PackedLists(NamedTuple):
 
 class ListGraph(Graph):
     """A graph of packed lists, which are used where they stand. What the description says of lists
-    is counted here.
+    is counted here. A directed graph ``can_reverse`` that makes its in-lists when they are needed.
     """
 
     def __init__(
-        self, description: Description, ids: FixedIds, lists: Mapping[Direction, PackedLists]
+        self,
+        description: Description,
+        ids: FixedIds,
+        lists: Mapping[Direction, PackedLists],
+        *,
+        can_reverse: bool = False,
     ) -> None:
         self._ids = ids
+        self._can_reverse = can_reverse
         self._lists = dict(lists)
         self._degrees = {each: np.diff(of.offsets).astype(np.uint32) for each, of in lists.items()}
-        found = {each: group_lists(degrees) for each, degrees in self._degrees.items()}
-        self._tables = {each: grouping.table for each, grouping in found.items()}
-        stats = {each: grouping.stats for each, grouping in found.items()}
-        super().__init__(description._replace(lists=stats))
+        self._groups = {each: group_lists(degrees) for each, degrees in self._degrees.items()}
+        super().__init__(description)
+        self._describe()
         self.kept_of_ids = ids.kept
+
+    def _describe(self) -> None:
+        stats = {each: self._groups[each].stats for each in self._lists}
+        self.description = self.description._replace(lists=stats)
+
+    @property
+    def unbuilt(self) -> Mapping[Direction, int]:
+        """See :class:`~penstock.store.graph.Graph`."""
+        if not self._can_reverse or "in" in self._lists:
+            return {}
+        out = self._lists["out"]
+        return {"in": 24 * self.num_vertices + out.neighbours.nbytes + _sizes(out.columns)}
+
+    def build_lists(self, direction: Direction, memory: int | None = None) -> None:
+        """See :class:`~penstock.store.graph.Graph`."""
+        assert direction in self.unbuilt
+        out, degrees = self._lists["out"], self.degrees("in")
+        offsets: U64 = np.zeros(self.num_vertices + 1, np.uint64)
+        np.cumsum(degrees, out=offsets[1:])
+        neighbours = np.empty_like(out.neighbours)
+        columns = tuple(np.empty_like(column) for column in out.columns)
+        pairs = [transpose.Values.of(*pair) for pair in zip(out.columns, columns, strict=True)]
+        with closing(Workers(thread_count())) as workers:
+            transpose.fill_lists(
+                self._sources, offsets[:-1].copy(), degrees, neighbours, pairs, workers
+            )
+        self._lists["in"] = PackedLists(offsets, neighbours, columns)
+        self._describe()
+
+    @property
+    def _sources(self) -> transpose.Sources:
+        out = self._lists["out"]
+        return transpose.Sources(out.starts, out.ends, out.neighbours)
+
+    def _count_in(self) -> None:
+        with closing(Workers(thread_count())) as workers:
+            self._degrees["in"] = transpose.count_targets(self._sources, workers)
+        self._groups["in"] = group_lists(self._degrees["in"])
+
+    def list_stats(self, direction: Direction) -> ListStats:
+        """See :class:`~penstock.store.graph.Graph`."""
+        self.degrees(direction)
+        return self._groups[self.stored(direction)].stats
 
     @property
     def ids(self) -> Array:
@@ -84,11 +136,15 @@ class ListGraph(Graph):
 
     def degrees(self, direction: Direction) -> U32:
         """See :class:`~penstock.store.source.GraphSource`."""
-        return self._degrees[self.stored(direction)]
+        stored = self.stored(direction)
+        if stored not in self._degrees:
+            self._count_in()
+        return self._degrees[stored]
 
     def page_table(self, direction: Direction) -> Array:
         """See :class:`~penstock.store.source.GraphSource`."""
-        return self._tables[self.stored(direction)]
+        self.degrees(direction)
+        return self._groups[self.stored(direction)].table
 
     def source(self, direction: Direction) -> MemoryLists:
         """See :class:`~penstock.store.source.GraphSource`."""
@@ -108,6 +164,10 @@ class ListGraph(Graph):
             some = slice(int(offsets[first]), int(offsets[first + count]))
             values = {name: each[some] for name, each in zip(names, columns, strict=True)}
             yield Adjacency(first, degrees[first : first + count], neighbours[some], values)
+
+
+def _sizes(columns: Sequence[Array]) -> int:
+    return sum(column.nbytes for column in columns)
 
 
 class MemoryLists:

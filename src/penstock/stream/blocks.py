@@ -53,13 +53,19 @@ def buffer_sizes(graph: Graph, direction: Direction) -> tuple[int, int]:
     source = graph.source(direction)
     if isinstance(graph, PagedGraph):
         return graph.catalog.page_bytes + 4 * (vertices + 1) + 4 * (edges + DECODE_ROOM), 0
-    size = 4 * (vertices + 1)
+    size, edges = table_buffers(graph.page_table(direction))
     assert source is not None
     if source.base is not None:
         stored, more = buffer_sizes(source.base, direction)
         size += stored
         edges += more + _longest_run(source.base.page_table(direction))
     return size, edges
+
+
+def table_buffers(table: Array) -> tuple[int, int]:
+    """What one stream has buffers for if its pages are filled from lists in memory."""
+    vertices, edges = _largest(table)
+    return 4 * (vertices + 1), edges
 
 
 def _largest(table: Array) -> tuple[int, int]:

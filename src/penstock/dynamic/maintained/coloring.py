@@ -35,12 +35,13 @@ class MaintainedColoring:
     colour that none of its neighbours has, of whatever priority. So a repair never makes another
     conflict. A new vertex has colour 0 before its first edges are looked at.
 
-    *Deletion*: colours stay, even if fewer would now do.
+    *Deletion*: colours stay, even if fewer are needed now.
 
     *A batch*: all conflicts are found on the graph after it. The lower ends of conflicts have turns
     in the order of priority, and one that still has the colour of a neighbour of higher priority
     takes a new one. The order of edges in the batch makes no difference; a batch of one edge is the
-    rule above.
+    rule above. The visitor queue follows the same rule (``distributed.color_repair``), with
+    priority by id: the same batches give the same colours.
 
     Why this ends with a proper colouring: a repaired vertex differs from all its neighbours, so the
     only conflicts ever there are those of the beginning, each known to its lower end. That has one
@@ -50,7 +51,8 @@ class MaintainedColoring:
     Price: a look at each new edge, and the lists of the lower ends of conflicts. 21 bytes a vertex
     (29 if random), and copies of lists of at most 64 MB, or the longest.
 
-    Sallinen, Iwabuchi, Poudel, Gokhale, Ripeanu, Pearce: "Graph colouring as a challenge problem
+    Iwabuchi's thesis, section 4.8.2, as ``docs/design/0021-colouring.md`` reads it; Sallinen,
+    Iwabuchi, Poudel, Gokhale, Ripeanu, Pearce: "Graph colouring as a challenge problem
     for dynamic graph processing on distributed systems", SC 2016.
     """
 

@@ -24,9 +24,9 @@ class Sides:
 
     directed: bool
     out: LiveSide
-    #: The edges turned round: ``out`` itself if the graph is undirected, None if a directed graph
-    #: keeps no reverse edges.
-    in_: LiveSide | None
+    #: Gives the edges turned round, which are made if they are not there yet: ``out`` itself if the
+    #: graph is undirected, None if a directed graph may keep no reverse edges.
+    make_incoming: Callable[[], LiveSide | None]
     #: The user's ids by vertex number, as they are now. Asked for when vertices have come, so it
     #: should not cost much.
     ids_by_vid: Callable[[], Array]
@@ -40,12 +40,13 @@ class Sides:
 
     def incoming(self, name: str) -> LiveSide:
         """The edges turned round, for an algorithm that cannot do without."""
-        if self.in_ is None:
+        found = self.make_incoming()
+        if found is None:
             raise OptionError(
                 f"{name}: needs the edges into a vertex, and this directed graph keeps only those "
-                "out of it: make the graph with reverse=True"
+                "out of it (reverse=False): open or make it without that"
             )
-        return self.in_
+        return found
 
     def both(self, name: str) -> tuple[LiveSide, ...]:
         """The sides whose lists together have all neighbours of a vertex, directions ignored."""

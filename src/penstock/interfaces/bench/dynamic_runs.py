@@ -72,7 +72,9 @@ class Analysed:
 
 
 class Ours(Analysed):
-    """A live graph, directed, with out-lists only, as the others."""
+    """A live graph, directed unless the options say otherwise; in-lists are made when a search
+    first needs them.
+    """
 
     def __init__(
         self, *, unique: bool = True, path: Path | None = None, threads: int | None = None,

@@ -86,6 +86,8 @@ def plan_data(found: Estimate) -> dict[str, Any]:
         "ranges": plan.ranges,
         "resident_from_bytes": found.resident_bytes,
         "devices": found.devices,
+        "builds": list(plan.builds),
+        "build_bytes": plan.build_bytes,
     }
 
 
@@ -100,6 +102,9 @@ def plan_facts(data: dict[str, Any]) -> list[tuple[str, str]]:
         ("to read", format_bytes(data["bytes_read"])),
         ("time", _time_text(data)),
     ]
+    if data["builds"]:
+        lists = " and ".join(f"{each}-lists" for each in data["builds"])
+        pairs.insert(1, ("makes first", f"{lists}, {format_bytes(data['build_bytes'])} in memory"))
     if not data["resident"]:
         enough = -(-data["resident_from_bytes"] // 10**6)
         pairs.append(("in memory", f"with --memory {enough}MB"))

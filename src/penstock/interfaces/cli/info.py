@@ -1,4 +1,4 @@
-"""``penstock info``: what a graph directory holds, from its catalog alone."""
+"""``penstock info``: what a graph directory holds."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from penstock.interfaces.cli._options import GraphPath, Output
 
 
 def command(graph: GraphPath, output: Output) -> None:
-    """Show what a graph holds. Reads its catalog only, so it is quick on any size; of a live graph,
-    its log too.
+    """Show what a graph holds. Reads its catalog only, so it is quick on any size; a live graph is
+    opened for reading, which takes as long as it takes to replay its log.
     """
     from penstock.interfaces.cli._live import describe_live, live_text
     from penstock.interfaces.cli._output import show

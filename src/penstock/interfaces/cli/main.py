@@ -16,6 +16,7 @@ import typer
 
 from penstock.interfaces.cli._failures import exit_code, report
 from penstock.interfaces.cli._lazy import LazyCommands
+from penstock.interfaces.cli._logged import log_on_stderr
 from penstock.interfaces.cli._output import finish_output, tolerate_any_text
 from penstock.process import stops_as_interrupts
 
@@ -64,7 +65,7 @@ def run(args: Sequence[str]) -> int:
     """Run a command line and return its exit code; never raises."""
     tolerate_any_text()
     debug, as_json = "--debug" in args, "--json" in args
-    with stops_as_interrupts() as signals:
+    with stops_as_interrupts() as signals, log_on_stderr():
         try:
             command = typer.main.get_command(app)
             result = command.main(args=list(args), prog_name="penstock", standalone_mode=False)
