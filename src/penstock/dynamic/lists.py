@@ -355,7 +355,7 @@ class DegreeAwareLists:
         lists = transpose.Sources(other.starts, other.ends, other.neighbours)
         degrees = transpose.count_targets(lists, self._workers)
         needed = int(reading.needed_places(degrees))
-        self._pools[0].reserve(int(self._tops[0]) + needed, int(self._tops[0]))
+        self._pools[0].reserve(int(self._tops[0]) + needed + AT_ONCE, int(self._tops[0]))
         reading.place_lists(degrees, self._memory)
         payload = []
         if self._width:
