@@ -135,11 +135,11 @@ def _take_turns(i, j, given, batch, tally, room, multi):  # type: ignore[no-unty
 
 @always_inline
 def _change_values(i, j, start, given, batch, room, lists):  # type: ignore[no-untyped-def]
-    """Give edges that were there, and stay, the properties that the last row has for each."""
+    """Give edges that were there the properties that the last row has for each."""
     facts, width = room.facts, lists.width
     for k in range(i, j):
         t, turn = np.uint64(room.targets[k - i]), np.uint32(k - i + _ONE)
-        if facts[t, BEFORE] != 0 and facts[t, DELETED] == 0 and facts[t, ADDED] == turn:
+        if facts[t, BEFORE] != 0 and facts[t, ADDED] == turn:
             at, row = start + np.uint64(facts[t, PLACE]), np.uint64(given.rows[k])
             for b in range(width):
                 lists.payload[at * width + b] = batch.values[row * width + b]
