@@ -1,4 +1,4 @@
-"""A durable live graph whose edges are deleted and added again and again: how large the log gets, and
+"""A durable live graph whose edges are deleted and added again: how large the log gets, and
 how long a batch waits while the graph is compacted in the background.
 
     python benchmarks/churn.py [--scale 18] [--rounds 12] [--folder DIR]

@@ -30,7 +30,7 @@ def serving_direction(
         return "out"
     raise FormatError(
         f"{'' if path is None else f'{path}: '}the graph was built without its {wanted}-lists; "
-        "build it with both directions (a graph that changes: without reverse=False)"
+        "rebuild it with both directions (a graph that changes: without reverse=False)"
     )
 
 
