@@ -30,6 +30,7 @@ def test_batches_of_adds_and_deletes(multigraph, columns, threshold):
         places = made.find(*batch[:2])
         pairs = zip(*(each.tolist() for each in batch[:2]), strict=True)
         assert (places >= 0).tolist() == [pair in model.edges for pair in pairs]
+        assert np.array_equal(made.count(*batch[:2]) > 0, places >= 0)
         there = places >= 0
         assert np.array_equal(made.neighbours[places[there]], batch[1][there])
     made.close()

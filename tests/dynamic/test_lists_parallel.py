@@ -64,9 +64,11 @@ def test_any_batches_of_parallel_edges(batches, threshold, kind):
         assert made.apply_counted(*batch, values).tolist() == model.apply(*batch, values)
         check(made, model, 8)
         places = made.find(*batch[:2])
-        expected = [pair in model.edges for pair in zip(src.tolist(), dst.tolist(), strict=True)]
-        assert (places >= 0).tolist() == expected
+        pairs = list(zip(src.tolist(), dst.tolist(), strict=True))
+        assert (places >= 0).tolist() == [pair in model.edges for pair in pairs]
         assert np.array_equal(made.neighbours[places[places >= 0]], dst[places >= 0])
+        counts = [len(model.edges.get(pair, [])) for pair in pairs]
+        assert made.count(*batch[:2]).tolist() == counts
         # Finding may have made indexes.
         check(made, model, 8)
     made.close()

@@ -102,8 +102,12 @@ def _apply_scanning(part, u, i, j, given, batch, looking, tally, lists):  # type
         if not (adding and multi):
             at = _scan(v, starts[u], ends[u], lists.neighbours)
         count = np.uint32(0)
-        if looking:
+        if looking and not telling:
             batch.places[row] = np.int64(at)
+        elif looking:
+            while at != NOWHERE:
+                count += np.uint32(1)
+                at = _scan(v, at + _ONE, ends[u], lists.neighbours) if multi else NOWHERE
         elif not adding:
             while at != NOWHERE:
                 take_out(u, at - starts[u], lists)
@@ -133,10 +137,11 @@ def _apply_indexed(part, u, i, j, given, batch, looking, tally, lists):  # type:
         v, row = np.uint32(given.pairs[k]), np.uint64(given.rows[k]) if numbered else np.uint64(0)
         place, slot, distance, spare = look(v, 0, u, lists)
         there, count = place != NOWHERE, np.uint32(0)
-        if looking:
+        if looking and not telling:
             batch.places[row] = np.int64(starts[u] + place) if there else -1
-            continue
-        if len(batch.adds) != 0 and batch.adds[row] == 0:
+        elif looking:
+            count = np.uint32(next_turn(v, u, lists) if multi else there)
+        elif len(batch.adds) != 0 and batch.adds[row] == 0:
             while place != NOWHERE:
                 bury(u, slot, lists)
                 take_out(u, place, lists)

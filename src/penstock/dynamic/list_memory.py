@@ -53,9 +53,10 @@ class DealtRows(NamedTuple):
     pairs: U64
     adds: U8
     values: U8
-    #: How many edges a row made or deleted; empty: only the totals are asked for.
+    #: How many edges a row made or deleted, or how many there are, if they are only looked for.
+    #: Empty: that is not asked for.
     counts: U32
-    #: Where edges are, if they are only looked for; else empty.
+    #: Where edges are, if that is asked for; else empty.
     places: I64
 
 
@@ -72,7 +73,7 @@ class Rules(NamedTuple):
     """How rows take effect."""
 
     threshold: int
-    #: Only find, into the places of the rows.
+    #: Only look for edges.
     looking: bool
 
 

@@ -47,9 +47,9 @@ class RowRoom:
         """Give most of the memory back."""
         self._halves = _halves(0)
 
-    def deal(self, given: GivenRows, *, counted: bool = False, looking: bool = False) -> Order:
-        """Deal rows to the parts, with room for what becomes of each if that is asked for: how many
-        edges it made or deleted, or where its edge is.
+    def deal(self, given: GivenRows, *, counted: bool = False, placed: bool = False) -> Order:
+        """Deal rows to the parts, with room for what is asked for of each: a number of edges, or
+        the place of one.
         """
         rows = len(given.src)
         if len(self._halves[0].pairs) < rows:
@@ -66,7 +66,7 @@ class RowRoom:
         at = counts.copy()
         dealt = DealtRows(
             self._halves[0].pairs, np.empty_like(given.adds), np.empty_like(given.values),
-            np.empty(rows if counted else 0, np.uint32), np.empty(rows if looking else 0, np.int64),
+            np.empty(rows if counted else 0, np.uint32), np.empty(rows if placed else 0, np.int64),
         )  # fmt: skip
 
         def deal(_: int, k: int) -> None:
@@ -74,7 +74,7 @@ class RowRoom:
 
         self._workers.run(deal, range(len(ranges)))
         self._reserve_runs(int(np.diff(cuts).max()))
-        named = counted or looking or len(given.adds) > 0 or len(given.values) > 0
+        named = counted or placed or len(given.adds) > 0 or len(given.values) > 0
         return Order(dealt, cuts, _pieces(cuts), self._first(rows, named=named), ranges, at)
 
     def collect(self, order: Order, src: U32, dealt: Array, out: Array) -> None:

@@ -96,12 +96,15 @@ def _find_targets(u, bits, room, lists):  # type: ignore[no-untyped-def]
 
 
 @always_inline
-def _tell_places(i, j, start, given, batch, room):  # type: ignore[no-untyped-def]
-    """Say of rows where their edges are."""
+def _tell_found(i, j, start, given, batch, room):  # type: ignore[no-untyped-def]
+    """Say of rows where their edges are, or how many."""
     for k in range(i, j):
         t, row = np.uint64(room.targets[k - i]), np.uint64(given.rows[k])
-        there, place = room.facts[t, BEFORE] != 0, np.uint64(room.facts[t, PLACE])
-        batch.places[row] = np.int64(start + place) if there else -1
+        count, place = room.facts[t, BEFORE], np.uint64(room.facts[t, PLACE])
+        if len(batch.counts) > 0:
+            batch.counts[row] = count
+        else:
+            batch.places[row] = np.int64(start + place) if count != 0 else -1
 
 
 @always_inline
@@ -215,7 +218,7 @@ def apply_run(part, u, i, j, given, batch, rules, tally, room, lists):  # type: 
     _name_targets(i, j, bits, given.pairs, room)
     found = _find_targets(u, bits, room, lists)
     if rules.looking:
-        _tell_places(i, j, lists.starts[u], given, batch, room)
+        _tell_found(i, j, lists.starts[u], given, batch, room)
     else:
         more, went = _take_turns(i, j, given, batch, tally, room, lists.multi)
         if lists.width > 0 and not lists.multi:

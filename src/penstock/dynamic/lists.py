@@ -48,6 +48,7 @@ BY_VERTEX: dict[str, DTypeLike] = {
     "starts": np.uint64, "ends": np.uint64, "sizes": np.uint8, "index_at": np.uint64,
     "indexes": np.uint8, "dead": np.uint32,
 }  # fmt: skip
+_NOTHING: U8 = np.empty(0, np.uint8)
 
 
 class DegreeAwareLists:
@@ -195,12 +196,12 @@ class DegreeAwareLists:
         return changed
 
     def _given(self, src: U32, dst: U32, adds: U8 | None, columns: Sequence[Array]) -> GivenRows:
-        ops: U8 = np.empty(0, np.uint8) if adds is None else adds
+        ops = _NOTHING if adds is None else adds
         return GivenRows(src, dst, ops, self._records(columns, len(src)))
 
     def _records(self, columns: Sequence[Array], rows: int) -> U8:
         if not self._width:
-            return np.empty(0, np.uint8)
+            return _NOTHING
         records = np.zeros(rows, self._record)
         for name, values in zip(self.column_names, columns, strict=bool(columns)):
             records[name] = values
@@ -209,9 +210,14 @@ class DegreeAwareLists:
     def find(self, src: U32, dst: U32) -> I64:
         """The place of each edge in ``neighbours``, -1 if it is not there."""
         places: I64 = np.empty(len(src), np.int64)
-        nothing: U8 = np.empty(0, np.uint8)
-        self._run(GivenRows(src, dst, nothing, nothing), places=places)
+        self._run(GivenRows(src, dst, _NOTHING, _NOTHING), places=places, looking=True)
         return places
+
+    def count(self, src: U32, dst: U32) -> U32:
+        """How many edges there are from each source to its target."""
+        counts: U32 = np.empty(len(src), np.uint32)
+        self._run(GivenRows(src, dst, _NOTHING, _NOTHING), counts=counts, looking=True)
+        return counts
 
     def missing_bytes(self, new_vertices: int, rows: int) -> int:
         """Address space that a number of new vertices and of rows could need besides."""
@@ -243,18 +249,22 @@ class DegreeAwareLists:
                 self._pools[k].reserve(places + AT_ONCE, int(self._tops[k]))
 
     def _run(
-        self, given: GivenRows, counts: U32 | None = None, places: I64 | None = None
+        self,
+        given: GivenRows,
+        *,
+        counts: U32 | None = None,
+        places: I64 | None = None,
+        looking: bool = False,
     ) -> tuple[int, int]:
-        """Go over the rows part by part, on all cores; how many edges appeared and went. By row:
-        how many that were, or where the edges are, which are then only looked for.
+        """Go over the rows part by part, on all cores; how many edges appeared and went. By row, if
+        asked for: how many edges that were, or there are; where an edge is.
         """
         rows = len(given.src)
         if not rows:
             return 0, 0
-        looking = places is not None
-        # Whoever only asks may make an index, but must find the lists where they were.
+        # Looking may make an index, but the lists stay where they are: views lead there.
         self._reserve(rows, only_slots=looking)
-        order = self._room.deal(given, counted=counts is not None, looking=looking)
+        order = self._room.deal(given, counted=counts is not None, placed=places is not None)
         rules, memory, most = Rules(self.threshold, looking), self._memory, self.num_vertices - 1
         tallies = np.zeros((PARTS, 2 + APART), np.int64)
 
@@ -269,11 +279,10 @@ class DegreeAwareLists:
             self._room.collect(order, given.src, order.dealt.counts, counts)
         if places is not None:
             self._room.collect(order, given.src, order.dealt.places, places)
-            # Views lead to where the lists are: they stay there.
-            return 0, 0
         added, removed = tallies[:, :2].sum(axis=0).tolist()
         self.num_edges += added - removed
-        self._tidy()
+        if not looking:
+            self._tidy()
         return added, removed
 
     def _tidy(self) -> None:

@@ -258,6 +258,18 @@ class MergedSide:
         self._refresh(src)
         return counts
 
+    def change(
+        self, src: U32, dst: U32, adds: U8 | None = None, columns: Sequence[Array] = ()
+    ) -> tuple[int, int]:
+        """As :meth:`apply`, but says only how many edges appeared and went in all."""
+        if self.base is None:
+            return self.added.change(src, dst, adds, columns)
+        return totals(self.apply_counted(src, dst, adds, columns), adds)
+
+    def _count_added(self, src: U32, dst: U32) -> I64:
+        """How many edges of each pair were added."""
+        return self.added.count(src, dst).astype(np.int64)
+
     def _remove_parallel(self, src: U32, dst: U32, rows: I64, counts: U32) -> None:
         """Remove pairs from the base; their edges are added to the counts of their rows."""
         assert self.base is not None
@@ -271,6 +283,13 @@ class MergedSide:
 
     def _refresh(self, src: U32) -> None:
         kernels.refresh_degrees(src, self._live, self.added.starts, self.added.ends, self._degrees)
+
+
+def totals(counts: U32, adds: U8 | None) -> tuple[int, int]:
+    """How many edges appeared and went, from how many that were by row."""
+    total = int(counts.sum())
+    added = total if adds is None else int(counts.sum(where=adds != 0))
+    return added, total - added
 
 
 def merged(
