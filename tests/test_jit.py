@@ -7,7 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from penstock.jit import atomic_add, atomic_min, compare_and_swap, count_ones, kernel
+from penstock.jit import (
+    atomic_add,
+    atomic_min,
+    compare_and_swap,
+    count_ones,
+    kernel,
+    match8,
+    match16,
+    trailing_zeros,
+)  # fmt: skip
 
 
 @kernel
@@ -50,6 +59,30 @@ def test_bits_are_counted(dtype):
     words = [0, 1, most, most - 1, most // 3]
     found = count_bits(np.array(words, dtype))
     assert [int(each) for each in found] == [each.bit_count() for each in words]
+
+
+@kernel
+def find(array, value):  # type: ignore[no-untyped-def]
+    """Bits of what is equal from each place on, 8 and 16 at a time, and the first of the latter."""
+    found = []
+    for at in range(len(array) - 15):
+        few, many = match8(array, at, value), match16(array, at, value)
+        found.append((few, many, trailing_zeros(many) if many != 0 else np.uint32(99)))
+    return found
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint32, np.uint64])
+def test_many_integers_are_compared_at_once(dtype):
+    most = np.iinfo(dtype).max
+    array = np.random.default_rng(3).choice(np.array([0, 1, 2, most], dtype), 100)
+    for value in (0, 1, most, 3):
+        equal = array == value
+        expected = []
+        for at in range(85):
+            few, many = (sum(1 << k for k in range(n) if equal[at + k]) for n in (8, 16))
+            first = next((k for k in range(16) if equal[at + k]), 99)
+            expected.append((few, many, first))
+        assert find(array, dtype(value)) == expected
 
 
 @pytest.mark.parametrize("dtype", [np.uint32, np.int64])

@@ -159,6 +159,54 @@ def _prefetch(typingctx, array, index):  # type: ignore[no-untyped-def]
 prefetch: Any = _prefetch
 
 
+def _matcher(count: int) -> Any:
+    """An intrinsic ``match(array, index, value)``: which of ``count`` integers from an index on are
+    equal to a value, as bits. It compares them all at once, and looks at no bound.
+    """
+
+    @intrinsic
+    def match(typingctx, array, index, value):  # type: ignore[no-untyped-def]
+        if not (isinstance(array, nbtypes.Array) and isinstance(array.dtype, nbtypes.Integer)):
+            return None
+        signature = nbtypes.uint32(array, nbtypes.intp, array.dtype)
+
+        def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+            view = context.make_array(sig.args[0])(context, builder, args[0])
+            vector = ir.VectorType(ir.IntType(sig.args[2].bitwidth), count)
+            pointer = builder.bitcast(builder.gep(view.data, [args[1]]), vector.as_pointer())
+            loaded = builder.load(pointer)
+            loaded.align = sig.args[2].bitwidth // 8
+            first = builder.insert_element(vector(ir.Undefined), args[2], ir.IntType(32)(0))
+            zeros = ir.VectorType(ir.IntType(32), count)(None)
+            equal = builder.icmp_unsigned(
+                "==", loaded, builder.shuffle_vector(first, vector(ir.Undefined), zeros)
+            )
+            return builder.zext(builder.bitcast(equal, ir.IntType(count)), ir.IntType(32))
+
+        return signature, codegen
+
+    return match
+
+
+match8 = _matcher(8)
+match16 = _matcher(16)
+
+
+@intrinsic
+def _trailing_zeros(typingctx, word):  # type: ignore[no-untyped-def]
+    """The place of the lowest bit of an integer that is set; one must be."""
+    if not isinstance(word, nbtypes.Integer):
+        return None
+
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        return builder.cttz(args[0], ir.IntType(1)(1))
+
+    return word(word), codegen
+
+
+trailing_zeros: Any = _trailing_zeros
+
+
 def _loader(bits: int) -> Any:
     """An intrinsic ``load(page, at)``: the number that begins at byte ``at`` of an array of bytes,
     at any alignment. It looks at no bound.

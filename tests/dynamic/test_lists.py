@@ -6,73 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lists_making import COLUMNS, Model, check, make_batch
 
 from penstock.dynamic import list_sizes, lists
 from penstock.dynamic.lists import DegreeAwareLists
-from penstock.store.layout import Column
-
-COLUMNS = {
-    "none": [],
-    "one": [Column("w", np.dtype("<f4"))],
-    "three": [
-        Column("w", np.dtype("<f8")), Column("k", np.dtype("<i2")), Column("b", np.dtype("u1"))
-    ],
-}  # fmt: skip
-
-
-class Model:
-    """Pairs, each with the values of its edges."""
-
-    def __init__(self, multigraph):
-        self.multigraph = multigraph
-        self.edges = {}
-
-    def apply(self, src, dst, adds, columns):
-        out = []
-        for row, (u, v) in enumerate(zip(src.tolist(), dst.tolist(), strict=True)):
-            values = tuple(column[row].item() for column in columns)
-            if not adds[row]:
-                out.append(self.edges.pop((u, v), None) is not None)
-            elif self.multigraph:
-                self.edges.setdefault((u, v), []).append(values)
-                out.append(True)
-            else:
-                out.append((u, v) not in self.edges)
-                self.edges[u, v] = [values]
-        return out
-
-    def listed(self):
-        return sorted((u, v, *each) for (u, v), some in self.edges.items() for each in some)
-
-
-def make_batch(rng, n, rows, columns, adding):
-    src = rng.integers(0, rng.choice([1, 3, n]), rows).astype(np.uint32)
-    dst = rng.integers(0, n, rows).astype(np.uint32)
-    adds = (rng.random(rows) < adding).astype(np.uint8)
-    values = [rng.integers(0, 100, rows).astype(column.dtype) for column in columns]
-    return src, dst, adds, values
-
-
-def check(made, model, n):
-    assert made.num_edges == sum(map(len, model.edges.values()))
-    everyone = np.arange(n, dtype=np.uint32)
-    found = made.gather(everyone)
-    assert np.array_equal(np.diff(found.offsets), made.degrees())
-    owners = np.repeat(everyone, np.diff(found.offsets))
-    rows = zip(
-        owners.tolist(),
-        found.neighbours.tolist(),
-        *(c.tolist() for c in found.columns),
-        strict=True,
-    )
-    assert sorted(rows) == model.listed()
-    # In place they are the same.
-    for v in range(n):
-        a, b = int(made.starts[v]), int(made.ends[v])
-        c, d = found.offsets[v], found.offsets[v + 1]
-        assert np.array_equal(made.neighbours[a:b], found.neighbours[c:d])
-        for whole, part in zip(made.columns, found.columns, strict=True):
-            assert np.array_equal(whole[a:b], part[c:d])
 
 
 @pytest.mark.parametrize("multigraph", [False, True], ids=["unique", "multi"])
@@ -88,11 +25,12 @@ def test_batches_of_adds_and_deletes(multigraph, columns, threshold):
         batch = make_batch(
             rng, n, rng.integers(1, 1500), columns, rng.choice([0, 0.1, 0.5, 0.9, 1])
         )
-        assert made.apply(*batch).tolist() == model.apply(*batch)
+        assert made.apply_counted(*batch).tolist() == model.apply(*batch)
         check(made, model, n)
         places = made.find(*batch[:2])
         pairs = zip(*(each.tolist() for each in batch[:2]), strict=True)
         assert (places >= 0).tolist() == [pair in model.edges for pair in pairs]
+        assert np.array_equal(made.count(*batch[:2]) > 0, places >= 0)
         there = places >= 0
         assert np.array_equal(made.neighbours[places[there]], batch[1][there])
     made.close()
@@ -115,7 +53,7 @@ def test_any_shape_of_batches(data):
             np.array([row[k] for row in rows], kind)
             for k, kind in enumerate((np.uint32, np.uint32, np.uint8))
         )
-        assert made.apply(src, dst, adds).tolist() == model.apply(src, dst, adds, [])
+        assert made.apply_counted(src, dst, adds).tolist() == model.apply(src, dst, adds, [])
         check(made, model, n)
     made.close()
 
@@ -158,6 +96,27 @@ def test_probe_distances_stay_short_while_lists_grow():
     made.close()
 
 
+@pytest.mark.parametrize("multigraph", [False, True], ids=["unique", "multi"])
+def test_indexes_are_laid_out_anew_when_they_are_mostly_free_chunks(monkeypatch, multigraph):
+    monkeypatch.setattr(lists, "ROOM", 0)
+    rng = np.random.default_rng(5)
+    made = DegreeAwareLists(COLUMNS["one"], threads=2, threshold=1, multigraph=multigraph)
+    made._tidy_at[:] = 0
+    n = 100
+    made.grow(n)
+    model = Model(multigraph)
+    relaid = 0
+    for _ in range(60):
+        batch = make_batch(rng, n, rng.choice([50, 4000]), COLUMNS["one"], rng.choice([0.3, 0.9]))
+        before = made._pools[1]
+        assert made.apply_counted(*batch).tolist() == model.apply(*batch)
+        relaid += made._pools[1] is not before
+        made.find(*batch[:2])
+    assert relaid > 2
+    check(made, model, n)
+    made.close()
+
+
 def test_pools_are_laid_out_anew_when_they_are_mostly_free_chunks(monkeypatch):
     monkeypatch.setattr(lists, "ROOM", 0)
     rng = np.random.default_rng(4)
@@ -189,7 +148,7 @@ def test_loading_many_rows_is_adding_them(multigraph, columns):
     assert made.load_rows(src, dst, values).tolist() == model.apply(*batch)
     check(made, model, n)
     again = make_batch(rng, n, 3000, columns, 0.4)
-    assert made.apply(*again).tolist() == model.apply(*again)
+    assert made.apply_counted(*again).tolist() == model.apply(*again)
     check(made, model, n)
     made.close()
 
@@ -246,13 +205,14 @@ def exactly(length: int, many: int) -> tuple[np.ndarray, np.ndarray]:
     return src, np.tile(np.arange(length, dtype=np.uint32) + 1_000_000, many)
 
 
+@pytest.mark.parametrize("multigraph", [False, True], ids=["unique", "multi"])
 @pytest.mark.parametrize("threshold", [1, 4, 512])
 @pytest.mark.parametrize(
     "lengths", [[4, 5, 7, 9, 13], [1024, 1025, 1537], [8192, 8193, 12289], [6144, 12288, 16384]]
 )
-def test_pools_end_where_they_were_expected_to_at_most(threshold, lengths):
+def test_pools_end_where_they_were_expected_to_at_most(threshold, lengths, multigraph):
     """Full lists that all move with one row each, grow row by row, and shrink."""
-    made = DegreeAwareLists(threshold=threshold, threads=2)
+    made = DegreeAwareLists(threshold=threshold, threads=2, multigraph=multigraph)
     many = max(40_000 // lengths[-1], 3) * 7
     made.grow(many)
 
@@ -270,8 +230,10 @@ def test_pools_end_where_they_were_expected_to_at_most(threshold, lengths):
         change(*exactly(length, many))
         for extra in range(2):
             change(everyone, np.full(many, 5_000_000 + extra))
-        # One row for a third of the lists: long ones get an index.
-        change(everyone[::3], np.full(len(everyone[::3]), 6_000_000))
-    src, dst = exactly(lengths[-1], many)
+        # One row for a third of the lists: long ones get an index, if it searches them.
+        third = everyone[::3]
+        change(third, np.full(len(third), 6_000_000))
+        change(third, np.full(len(third), 7_000_000), np.zeros(len(third), np.uint8))
+    src, dst = exactly(max(lengths), many)
     change(src, dst, np.zeros(len(src), np.uint8))
-    assert made.num_edges == many * 2 + len(everyone[::3])
+    assert made.num_edges == (many * 2 + len(third)) * (len(lengths) if multigraph else 1)

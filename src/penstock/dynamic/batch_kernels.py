@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.dynamic.list_sizes import BLOCK_BITS, PARTS
-from penstock.jit import kernel
+from penstock.dynamic.list_sizes import BLOCK_BITS, PART_BITS, PARTS
+from penstock.jit import always_inline, bit_length, kernel, no_refcount
 
-_DIGIT = 9
-#: Keys for :func:`sort_rows`, a shift and a gap each: sources within a part, and targets.
-BY_SOURCE, BY_TARGET = (32, PARTS.bit_length() - 1), (0, 0)
+#: The most bits that a pass of a sort goes by.
+MOST_DIGIT = 11
+#: Where keys for :func:`sort_rows` begin in a pair.
+BY_SOURCE, BY_TARGET = 32, 0
+
+_BLOCK = np.uint64(BLOCK_BITS)
+_WITHIN = np.uint64((1 << BLOCK_BITS) - 1)
+_ABOVE = np.uint64(BLOCK_BITS + PART_BITS)
 
 
 @kernel
@@ -31,12 +36,30 @@ def both_ways(src, dst, src2, dst2, first):  # type: ignore[no-untyped-def]
     return to
 
 
+@always_inline
+def _part_of(u):  # type: ignore[no-untyped-def]
+    """The part of a vertex."""
+    return (np.uint64(u) >> _BLOCK) & np.uint64(PARTS - 1)
+
+
+@always_inline
+def _number_within(u):  # type: ignore[no-untyped-def]
+    """The number of a vertex within its part."""
+    return ((np.uint64(u) >> _ABOVE) << _BLOCK) | (np.uint64(u) & _WITHIN)
+
+
+@always_inline
+def source_of(pair, part):  # type: ignore[no-untyped-def]
+    """The source of a pair of a part, as :class:`SortedRows` have it."""
+    number = pair >> np.uint64(32)
+    return ((number >> _BLOCK) << _ABOVE) | (np.uint64(part) << _BLOCK) | (number & _WITHIN)
+
+
 @kernel
 def count_parts(begin, end, src, counts):  # type: ignore[no-untyped-def]
     """How many rows of a range each part has."""
-    mask, bits = np.uint64(PARTS - 1), np.uint64(BLOCK_BITS)
     for i in range(begin, end):
-        counts[(np.uint64(src[i]) >> bits) & mask] += 1
+        counts[_part_of(src[i])] += 1
 
 
 @kernel
@@ -55,68 +78,67 @@ def place_parts(counts, cuts):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def deal(begin, end, src, dst, at, out):  # type: ignore[no-untyped-def]
-    """Move the rows of a range to their parts, in order, as :class:`SortedRows` have them; ``at``
-    says where each part goes on.
-    """
-    pairs, rows = out.pairs, out.rows
-    mask, bits = np.uint64(PARTS - 1), np.uint64(BLOCK_BITS)
+def deal(begin, end, given, at, dealt):  # type: ignore[no-untyped-def]
+    """Move the rows of a range to their parts, in order; ``at`` says where each part goes on."""
+    src, dst, adds, values = given
+    wide = len(values) // max(len(src), 1)
     for i in range(begin, end):
-        u = np.uint64(src[i])
-        part = (u >> bits) & mask
+        part = _part_of(src[i])
         to = at[part]
-        pairs[to] = (u << np.uint64(32)) | np.uint64(dst[i])
-        rows[to] = i
+        dealt.pairs[to] = (_number_within(src[i]) << np.uint64(32)) | np.uint64(dst[i])
+        if len(adds) > 0:
+            dealt.adds[to] = adds[i]
+        for k in range(wide):
+            dealt.values[to * wide + k] = values[i * wide + k]
         at[part] = to + 1
 
 
 @kernel
-def sort_rows(begin, end, most, key, given, room):  # type: ignore[no-untyped-def]
-    """Sort rows, stably, by a key: the end whose bits begin at a shift; ``most`` is the largest. Of
-    it some bits above those of a block, which are all the same, are left out. ``room`` has the
-    result if 1 is returned.
-    """
-    shift, gap = key
-    low_mask, word_mask = np.uint64((1 << BLOCK_BITS) - 1), np.uint64(0xFFFFFFFF)
-    down, less, high_mask = np.uint64(shift), np.uint64(gap), ~low_mask
-    largest = ((np.uint64(most) >> less) & high_mask) | low_mask
-    mask = np.uint64((1 << _DIGIT) - 1)
-    counts = np.empty(1 << _DIGIT, np.int64)
-    a, b, c, d = given.pairs, given.rows, room.pairs, room.rows
-    digit = np.uint64(0)
-    passes = 0
-    while (largest >> digit) != np.uint64(0):
-        counts[:] = 0
-        for i in range(begin, end):
-            word = (a[i] >> down) & word_mask
-            number = ((word >> less) & high_mask) | (word & low_mask)
-            counts[(number >> digit) & mask] += 1
-        total = begin
-        for k in range(len(counts)):
-            here = counts[k]
-            counts[k] = total
-            total += here
-        for i in range(begin, end):
-            word = (a[i] >> down) & word_mask
-            number = ((word >> less) & high_mask) | (word & low_mask)
-            k = (number >> digit) & mask
-            to = counts[k]
-            c[to] = a[i]
-            d[to] = b[i]
-            counts[k] = to + 1
-        a, b, c, d = c, d, a, b
-        digit += np.uint64(_DIGIT)
-        passes += 1
-    return passes & 1
-
-
-@kernel
-def longest_run(begin, end, pairs):  # type: ignore[no-untyped-def]
-    """Rows of the source that has most of them."""
-    most = here = 0
+def collect(begin, end, src, at, dealt, out):  # type: ignore[no-untyped-def]
+    """Bring what there is of dealt rows back to where the rows of a range were given."""
     for i in range(begin, end):
-        if i == begin or pairs[i] >> np.uint64(32) != pairs[i - 1] >> np.uint64(32):
-            here = 0
-        here += 1
-        most = max(most, here)
-    return most
+        part = _part_of(src[i])
+        out[i] = dealt[at[part]]
+        at[part] += 1
+
+
+@no_refcount
+def sort_rows(begin, end, most, shift, named, given, room, digits):  # type: ignore[no-untyped-def]
+    """Sort rows of a part, stably, by the end whose bits begin at a shift; ``most``: the largest
+    vertex. Rows that are not ``named`` yet are named by their places. ``room`` has the result if 1
+    is returned.
+    """
+    largest = np.uint64(most) if shift == BY_TARGET else _number_within(most) | _WITHIN
+    bits = bit_length(largest | np.uint64(1))
+    passes = (bits + np.uint64(MOST_DIGIT - 1)) // np.uint64(MOST_DIGIT)
+    wide = (bits + passes - np.uint64(1)) // passes
+    a, b, c, d = given.pairs, given.rows, room.pairs, room.rows
+    begin, end, down = np.uint64(begin), np.uint64(end), np.uint64(shift)
+    for _ in range(passes):
+        wide = min(wide, bits)
+        slots = np.uint64(1) << wide
+        mask = slots - np.uint64(1)
+        for k in range(slots):
+            digits[k] = 0
+        for i in range(begin, end):
+            digits[(a[i] >> down) & mask] += np.uint64(1)
+        total = begin
+        for k in range(slots):
+            total += digits[k]
+            digits[k] = total - digits[k]
+        if len(b) == 0:
+            for i in range(begin, end):
+                k = (a[i] >> down) & mask
+                c[digits[k]] = a[i]
+                digits[k] += np.uint64(1)
+        else:
+            for i in range(begin, end):
+                k = (a[i] >> down) & mask
+                c[digits[k]] = a[i]
+                d[digits[k]] = b[i] if named else np.uint32(i)
+                digits[k] += np.uint64(1)
+        a, b, c, d = c, d, a, b
+        down += wide
+        bits -= wide
+        named = True
+    return np.int64(passes & np.uint64(1))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.dynamic.list_sizes import CLASSES, EXTENT, SIZES, SPLIT_CLASSES
-from penstock.jit import atomic_add, no_refcount
+from penstock.jit import always_inline, atomic_add
 
 
-@no_refcount
+@always_inline
 def _pop(part, c, words, heads):  # type: ignore[no-untyped-def]
     """A free chunk of a class that has some."""
     at = heads[part, c] - np.uint64(1)
@@ -17,7 +17,7 @@ def _pop(part, c, words, heads):  # type: ignore[no-untyped-def]
     return at
 
 
-@no_refcount
+@always_inline
 def free(part, c, at, words, heads):  # type: ignore[no-untyped-def]
     """Keep a chunk for the next list of its size."""
     head = heads[part, c]
@@ -26,20 +26,21 @@ def free(part, c, at, words, heads):  # type: ignore[no-untyped-def]
     heads[part, c] = at + np.uint64(1)
 
 
-@no_refcount
-def take(part, c, sizes, words, heads, lists, which):  # type: ignore[no-untyped-def]
-    """A chunk of the pool that ``words`` are of (``which``: 0 neighbours, 1 slots). If there is no
-    free one of its size, the beginning of a larger one, the rest of which is free again.
+@always_inline
+def take(part, c, sizes, double, words, heads, lists, which):  # type: ignore[no-untyped-def]
+    """A chunk of the pool that ``words`` are of (``which``: 0 neighbours, 1 slots), of a size or
+    ``double`` (1) of it. If there is no free one, the beginning of a larger one, the rest of which
+    is free again.
     """
-    extents, tops = lists.extents, lists.tops
-    size = sizes[c]
+    extents, tops, twice = lists.extents, lists.tops, np.uint64(double)
+    size = sizes[c] << twice
     for k in range(c, min(c + SPLIT_CLASSES, CLASSES)):
         if heads[part, k] != np.uint64(0):
             at = _pop(part, k, words, heads)
-            rest = sizes[k] - size
+            rest = (sizes[k] << twice) - size
             while k > 0:
-                if sizes[k] <= rest:
-                    rest -= sizes[k]
+                if sizes[k] << twice <= rest:
+                    rest -= sizes[k] << twice
                     free(part, k, at + size + rest, words, heads)
                 else:
                     k -= 1
@@ -57,14 +58,14 @@ def take(part, c, sizes, words, heads, lists, which):  # type: ignore[no-untyped
     return at
 
 
-@no_refcount
+@always_inline
 def move_list(part, u, room, lists):  # type: ignore[no-untyped-def]
     """Move a list to a chunk with room for ``room`` entries."""
     neighbours, payload, width = lists.neighbours, lists.payload, lists.width
     c = 1
     while SIZES[c] < np.uint64(room):
         c += 1
-    at = take(part, c, SIZES, neighbours, lists.heads, lists, 0)
+    at = take(part, c, SIZES, 0, neighbours, lists.heads, lists, 0)
     start, count = lists.starts[u], lists.ends[u] - lists.starts[u]
     for k in range(count):
         neighbours[at + k] = neighbours[start + k]
@@ -77,7 +78,15 @@ def move_list(part, u, room, lists):  # type: ignore[no-untyped-def]
     lists.sizes[u] = c
 
 
-@no_refcount
+@always_inline
+def move_values(at, to, lists):  # type: ignore[no-untyped-def]
+    """Give an entry the properties of another."""
+    width = lists.width
+    for b in range(width):
+        lists.payload[to * width + b] = lists.payload[at * width + b]
+
+
+@always_inline
 def come_first(start, place, lists):  # type: ignore[no-untyped-def]
     """Let an entry change places with the first of its list, if its number is smaller. Vertices of
     high degree tend to come early and have small numbers: a search bottom-up finds them first.

@@ -29,43 +29,69 @@ class ListMemory(NamedTuple):
     extents: U64
     tops: U64
     width: int
+    #: Whether two vertices may have several edges.
+    multi: bool
+
+
+class GivenRows(NamedTuple):
+    """The rows of a batch as they come: ends, whether each adds (empty: all do), new properties."""
+
+    src: U32
+    dst: U32
+    adds: U8
+    values: U8
+
+
+class DealtRows(NamedTuple):
+    """The rows of a batch by parts, in their order within a part, and what becomes of each.
+
+    Results stand where their rows were dealt to: if threads wrote them where the rows were given,
+    all would write to the same cache lines, which takes longer than everything else together.
+    """
+
+    #: See :class:`SortedRows`.
+    pairs: U64
+    adds: U8
+    values: U8
+    #: How many edges a row made or deleted, or how many there are, if they are only looked for.
+    #: Empty: that is not asked for.
+    counts: U32
+    #: Where edges are, if that is asked for; else empty.
+    places: I64
 
 
 class SortedRows(NamedTuple):
-    """Rows of a batch: ``source << 32 | target``, and the number of each row in the batch."""
+    """Rows of a part: ``source << 32 | target``, with the number of the source within the part, and
+    where each row was dealt to (empty: that is not asked for).
+    """
 
     pairs: U64
     rows: U32
-
-    def first(self, count: int) -> SortedRows:
-        """The first of them."""
-        return SortedRows(self.pairs[:count], self.rows[:count])
-
-
-class Batch(NamedTuple):
-    """What the rows of a batch say, by their numbers, and what becomes of each."""
-
-    #: Whether a row adds; empty: all do.
-    adds: U8
-    #: New properties.
-    values: U8
-    #: Whether an edge appeared or went.
-    out: U8
-    #: Where edges are, if they are only looked for; else empty.
-    places: I64
 
 
 class Rules(NamedTuple):
     """How rows take effect."""
 
     threshold: int
-    multigraph: bool
-    #: Only find, into the places of the batch.
+    #: Only look for edges.
     looking: bool
 
 
-class RunTable(NamedTuple):
-    """Room for a small table of the targets of one source: keys are unused between two runs."""
+class RunRoom(NamedTuple):
+    """Room of one thread, for rows of one source and for sorting. Keys and filter are zeros between
+    two runs.
+    """
 
+    #: A table of the targets that the rows name, plus one, and the number of each.
     keys: U32
+    numbers: U32
+    #: A bit for each hash that a target has.
+    filter: U64
+    #: By row: the number of its target. By number: what is known of the target.
+    targets: U32
     facts: U32
+    #: Places in the list that the filter lets pass; targets that are in the list, by their places.
+    likely: U32
+    found: U32
+    #: Counts of digits.
+    digits: U64

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.dynamic.batch_kernels import source_of
 from penstock.dynamic.list_sizes import BLOCK_BITS, INDEX_SIZES, PARTS, SIZES
 from penstock.jit import atomic_add, kernel, prefetch
 
@@ -44,13 +45,13 @@ def copy_lists(vertices, offsets, lists, found, found_payload):  # type: ignore[
 
 
 @kernel
-def load_sorted(begin, end, given, batch, multi, lists):  # type: ignore[no-untyped-def]
+def load_sorted(part, begin, end, given, batch, lists):  # type: ignore[no-untyped-def]
     """Make the lists of rows that are ``given`` sorted by source and target, all of one part, where
     no list is yet. Of equal rows the first counts as new and the last has the properties; in a
     multigraph each is an edge. One pass counts what the pool must give at once, one copies. Returns
     how many edges there are.
     """
-    pairs, rows, values, out = given.pairs, given.rows, batch.values, batch.out
+    pairs, rows, values, multi = given.pairs, given.rows, batch.values, lists.multi
     starts, ends, sizes = lists.starts, lists.ends, lists.sizes
     neighbours, payload = lists.neighbours, lists.payload
     high, wide = np.uint64(32), np.uint64(lists.width)
@@ -59,17 +60,18 @@ def load_sorted(begin, end, given, batch, multi, lists):  # type: ignore[no-unty
         total = np.uint64(0)
         i = begin
         while i < end:
-            u = pairs[i] >> high
+            source = pairs[i] >> high
+            u = source_of(pairs[i], part)
             at = base + total
             count = np.uint64(0)
             previous = ~pairs[i]
-            while i < end and pairs[i] >> high == u:
+            while i < end and pairs[i] >> high == source:
                 again = pairs[i] == previous and not multi
                 if not again:
                     count += np.uint64(1)
                 if copying:
                     to, row = at + count - np.uint64(1), np.uint64(rows[i])
-                    out[row] = 0 if again else 1
+                    batch.counts[row] = 0 if again else 1
                     neighbours[to] = np.uint32(pairs[i])
                     for k in range(wide):
                         payload[to * wide + k] = values[row * wide + k]
@@ -147,15 +149,15 @@ def relay_lists(part, n, old, old_payload, lists):  # type: ignore[no-untyped-de
 def relay_indexes(part, n, old_slots, old_marks, lists):  # type: ignore[no-untyped-def]
     """Move the indexes of one part from a pool that was left, in the order of their vertices."""
     index_at, indexes, slots, marks = lists.index_at, lists.indexes, lists.slots, lists.marks
-    block = 1 << BLOCK_BITS
+    block, double = 1 << BLOCK_BITS, np.uint64(lists.multi)
     total = np.uint64(0)
     for first in range(part * block, n, PARTS * block):
         for v in range(first, min(first + block, n)):
-            total += INDEX_SIZES[indexes[v]]
+            total += INDEX_SIZES[indexes[v]] << double
     at = np.uint64(atomic_add(lists.tops, 1, total))
     for first in range(part * block, n, PARTS * block):
         for v in range(first, min(first + block, n)):
-            begin, size = index_at[v], INDEX_SIZES[indexes[v]]
+            begin, size = index_at[v], INDEX_SIZES[indexes[v]] << double
             for k in range(size):
                 slots[at + k] = old_slots[begin + k]
                 marks[at + k] = old_marks[begin + k]
@@ -164,12 +166,12 @@ def relay_indexes(part, n, old_slots, old_marks, lists):  # type: ignore[no-unty
 
 
 @kernel
-def live_chunks(sizes, indexes):  # type: ignore[no-untyped-def]
+def live_chunks(sizes, indexes, multi):  # type: ignore[no-untyped-def]
     """Entries of all chunks of lists, slots of all chunks of indexes."""
     entries = slots = np.uint64(0)
     for v in range(len(sizes)):
         entries += SIZES[sizes[v]]
-        slots += INDEX_SIZES[indexes[v]]
+        slots += INDEX_SIZES[indexes[v]] << np.uint64(multi)
     return entries, slots
 
 

@@ -21,13 +21,13 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from penstock.config import thread_count
-from penstock.dynamic import batch_kernels
 from penstock.dynamic import list_reading as reading
 from penstock.dynamic.batch_kernels import BY_SOURCE, BY_TARGET, sort_rows
 from penstock.dynamic.changes import Gathered
-from penstock.dynamic.list_kernels import apply_part
-from penstock.dynamic.list_memory import Batch, ListMemory, Rules, SortedRows
-from penstock.dynamic.list_sizes import CLASSES, EXTENT, MOST_DISTANCE, PARTS
+from penstock.dynamic.list_kernels import apply_parts
+from penstock.dynamic.list_memory import GivenRows, ListMemory, Rules
+from penstock.dynamic.list_rows import RowRoom
+from penstock.dynamic.list_sizes import APART, AT_ONCE, CLASSES, EXTENT, MOST_DISTANCE, PARTS
 from penstock.dynamic.region import Pool, Region
 from penstock.dynamic.robin_hood import ProbeDistances
 from penstock.errors import BudgetError
@@ -48,8 +48,7 @@ BY_VERTEX: dict[str, DTypeLike] = {
     "starts": np.uint64, "ends": np.uint64, "sizes": np.uint8, "index_at": np.uint64,
     "indexes": np.uint8, "dead": np.uint32,
 }  # fmt: skip
-#: Rows of a range that one worker puts in order at a time.
-RANGE_ROWS = 1 << 17
+_NOTHING: U8 = np.empty(0, np.uint8)
 
 
 class DegreeAwareLists:
@@ -77,8 +76,7 @@ class DegreeAwareLists:
         self._width = self._record.itemsize if columns else 0
         self._pools = (self._new_pool(0), self._new_pool(1))
         self.num_vertices = 0
-        #: Where the rows of a batch are put in order; kept, because taking it anew costs more.
-        self._room = _row_room(0)
+        self._room = RowRoom(self._workers)
         self._forget()
 
     def _region(self, name: str, dtype: DTypeLike) -> Region:
@@ -123,9 +121,9 @@ class DegreeAwareLists:
     def _forget(self) -> None:
         """No chunk was ever taken."""
         self.num_edges = 0
-        self._heads: U64 = np.zeros((PARTS, CLASSES), np.uint64)
-        self._slot_heads: U64 = np.zeros((PARTS, CLASSES), np.uint64)
-        self._extents: U64 = np.zeros((PARTS, 4), np.uint64)
+        self._heads: U64 = np.zeros((PARTS, CLASSES + APART), np.uint64)
+        self._slot_heads: U64 = np.zeros((PARTS, CLASSES + APART), np.uint64)
+        self._extents: U64 = np.zeros((PARTS, 4 + APART), np.uint64)
         self._tops: U64 = np.full(2, FIRST_PLACE, np.uint64)
         #: Tops at which to look how much of a pool is free chunks.
         self._tidy_at: U64 = np.full(2, ROOM, np.uint64)
@@ -170,25 +168,40 @@ class DegreeAwareLists:
         """What kernels work on."""
         by_vertex, lists, indexes = self._vertex.values(), *(pool.arrays for pool in self._pools)
         heap = (self._heads, self._slot_heads, self._extents, self._tops)
-        return ListMemory._make((*by_vertex, *lists, *indexes, *heap, self._width))
+        return ListMemory._make((*by_vertex, *lists, *indexes, *heap, self._width, self.multigraph))
+
+    def change(
+        self, src: U32, dst: U32, adds: U8 | None = None, columns: Sequence[Array] = ()
+    ) -> tuple[int, int]:
+        """Add and delete edges: row i adds if ``adds[i]``, or if there is no ``adds``. Rows of
+        equal pairs take effect in their order. Returns how many edges appeared and went.
+        An edge that is added where it is already changes its properties, unless this is a
+        multigraph; one that is deleted goes with all its parallels.
+        """
+        return self._run(self._given(src, dst, adds, columns))
+
+    def apply_counted(
+        self, src: U32, dst: U32, adds: U8 | None = None, columns: Sequence[Array] = ()
+    ) -> U32:
+        """As :meth:`change`, but says how many edges each row made or deleted."""
+        counts: U32 = np.empty(len(src), np.uint32)
+        self._run(self._given(src, dst, adds, columns), counts=counts)
+        return counts
 
     def apply(
         self, src: U32, dst: U32, adds: U8 | None = None, columns: Sequence[Array] = ()
     ) -> U8:
-        """Add and delete edges: row i adds if ``adds[i]``, or if there is no ``adds``. Rows of
-        equal pairs take effect in their order. Says of each row whether an edge appeared or went.
-        An edge that is added where it is already changes its properties, unless this is a
-        multigraph; one that is deleted goes with all its parallels.
-        """
-        out: U8 = np.empty(len(src), np.uint8)
-        ops: U8 = np.empty(0, np.uint8) if adds is None else adds
-        values = self._records(columns, len(src))
-        self._run(src, dst, Batch(ops, values, out, np.empty(0, np.int64)))
-        return out
+        """As :meth:`change`, but says of each row whether an edge appeared or went."""
+        changed: U8 = self.apply_counted(src, dst, adds, columns).astype(bool).view(np.uint8)
+        return changed
+
+    def _given(self, src: U32, dst: U32, adds: U8 | None, columns: Sequence[Array]) -> GivenRows:
+        ops = _NOTHING if adds is None else adds
+        return GivenRows(src, dst, ops, self._records(columns, len(src)))
 
     def _records(self, columns: Sequence[Array], rows: int) -> U8:
         if not self._width:
-            return np.empty(0, np.uint8)
+            return _NOTHING
         records = np.zeros(rows, self._record)
         for name, values in zip(self.column_names, columns, strict=bool(columns)):
             records[name] = values
@@ -197,9 +210,14 @@ class DegreeAwareLists:
     def find(self, src: U32, dst: U32) -> I64:
         """The place of each edge in ``neighbours``, -1 if it is not there."""
         places: I64 = np.empty(len(src), np.int64)
-        nothing: U8 = np.empty(0, np.uint8)
-        self._run(src, dst, Batch(nothing, nothing, nothing, places))
+        self._run(GivenRows(src, dst, _NOTHING, _NOTHING), places=places, looking=True)
         return places
+
+    def count(self, src: U32, dst: U32) -> U32:
+        """How many edges there are from each source to its target."""
+        counts: U32 = np.empty(len(src), np.uint32)
+        self._run(GivenRows(src, dst, _NOTHING, _NOTHING), counts=counts, looking=True)
+        return counts
 
     def missing_bytes(self, new_vertices: int, rows: int) -> int:
         """Address space that a number of new vertices and of rows could need besides."""
@@ -222,42 +240,54 @@ class DegreeAwareLists:
         least half of their extents. An index may be made for each list, or made larger.
         """
         entries, slots = (int(top) for top in self._tops)
-        extents = PARTS * int(EXTENT)
+        extents, double = PARTS * int(EXTENT), 1 + self.multigraph
         return (
             5 * entries + 12 * rows + extents,
-            5 * slots + 4 * entries + 16 * rows + extents,
+            5 * slots + double * (4 * entries + 16 * rows) + extents,
         )
 
     def _reserve(self, rows: int, *, only_slots: bool = False) -> None:
         """Have address space for whatever a number of rows may do."""
         for k, places in enumerate(self._most_places(rows)):
             if k == 1 or not only_slots:
-                self._pools[k].reserve(places, int(self._tops[k]))
+                self._pools[k].reserve(places + AT_ONCE, int(self._tops[k]))
 
-    def _run(self, src: U32, dst: U32, batch: Batch) -> None:
-        """Go over the rows part by part, on all cores."""
-        rows = len(src)
-        looking = len(batch.places) > 0
+    def _run(
+        self,
+        given: GivenRows,
+        *,
+        counts: U32 | None = None,
+        places: I64 | None = None,
+        looking: bool = False,
+    ) -> tuple[int, int]:
+        """Go over the rows part by part, on all cores; how many edges appeared and went. By row, if
+        asked for: how many edges that were, or there are; where an edge is.
+        """
+        rows = len(given.src)
         if not rows:
-            return
-        # Whoever only asks may make an index, but must find the lists where they were.
+            return 0, 0
+        # Looking may make an index, but the lists stay where they are: views lead there.
         self._reserve(rows, only_slots=looking)
-        cuts = self._in_order(src, dst)
-        here, there = (room.first(rows) for room in self._room)
-        rules = Rules(self.threshold, self.multigraph, looking)
-        memory = self._memory
-        tallies = np.zeros((PARTS, 2), np.int64)
-        most = self.num_vertices - 1
+        order = self._room.deal(given, counted=counts is not None, placed=places is not None)
+        rules, memory, most = Rules(self.threshold, looking), self._memory, self.num_vertices - 1
+        tallies = np.zeros((PARTS, 2 + APART), np.int64)
 
-        def work(_: int, part: int) -> None:
-            apply_part(part, cuts, most, here, there, batch, rules, tallies, memory)
+        def work(worker: int, parts: tuple[int, int]) -> None:
+            apply_parts(
+                *parts, order.cuts, most, *order.halves, order.dealt, rules, tallies,
+                self._room.runs[worker], memory,
+            )  # fmt: skip
 
-        self._workers.run(work, [p for p in range(PARTS) if cuts[p] < cuts[p + 1]])
-        added, removed = tallies.sum(axis=0).tolist()
+        self._workers.run(work, order.pieces)
+        if counts is not None:
+            self._room.collect(order, given.src, order.dealt.counts, counts)
+        if places is not None:
+            self._room.collect(order, given.src, order.dealt.places, places)
+        added, removed = tallies[:, :2].sum(axis=0).tolist()
         self.num_edges += added - removed
         if not looking:
-            # Whoever only asks must find the lists where they were: views lead there.
             self._tidy()
+        return added, removed
 
     def _tidy(self) -> None:
         """Lay a pool out anew, in the order of the vertices, if too much of it is free chunks that
@@ -267,7 +297,7 @@ class DegreeAwareLists:
             return
         n = self.num_vertices
         sizes, indexes = self._vertex["sizes"][:n], self._vertex["indexes"][:n]
-        live = np.array(reading.live_chunks(sizes, indexes), np.uint64)
+        live = np.array(reading.live_chunks(sizes, indexes, self.multigraph), np.uint64)
         for pool in (0, 1):
             if int(self._tops[pool]) > MOST_WASTE * int(live[pool]) + ROOM:
                 with suppress(BudgetError):  # no address space for a second pool: it stays as it is
@@ -277,7 +307,7 @@ class DegreeAwareLists:
     def _relay(self, pool: int, live: int) -> None:
         """Move the chunks in use, which take ``live`` places, to a new pool."""
         n, old, new = self.num_vertices, self._pools[pool].arrays, self._new_pool(pool)
-        new.reserve(live + FIRST_PLACE, 0)
+        new.reserve(live + FIRST_PLACE + AT_ONCE, 0)
         self._tops[pool] = FIRST_PLACE
         self._extents[:, 2 * pool : 2 * pool + 2] = 0
         if pool == 0:
@@ -288,27 +318,6 @@ class DegreeAwareLists:
             self._pools, relay = (self._pools[0], new), reading.relay_indexes
         memory = self._memory
         self._workers.run(lambda _, part: relay(part, n, *old, memory), range(PARTS))
-
-    def _in_order(self, src: U32, dst: U32) -> I64:
-        """Deal the rows to the parts, into the first half of the room; where each part begins."""
-        rows = len(src)
-        if len(self._room[0].pairs) < rows:
-            self._room = _row_room(rows)
-        ranges = [(a, min(a + RANGE_ROWS, rows)) for a in range(0, rows, RANGE_ROWS)]
-        counts = np.zeros((len(ranges), PARTS), np.int64)
-
-        def count(_: int, k: int) -> None:
-            batch_kernels.count_parts(*ranges[k], src, counts[k])
-
-        self._workers.run(count, range(len(ranges)))
-        cuts: I64 = np.empty(PARTS + 1, np.int64)
-        batch_kernels.place_parts(counts, cuts)
-
-        def deal(_: int, k: int) -> None:
-            batch_kernels.deal(*ranges[k], src, dst, counts[k], self._room[0])
-
-        self._workers.run(deal, range(len(ranges)))
-        return cuts
 
     def degrees(self) -> U32:
         """How long each list is."""
@@ -333,25 +342,23 @@ class DegreeAwareLists:
         :meth:`apply`.
         """
         assert self.num_edges == 0
-        rows = len(src)
-        self._reserve(rows)
-        out: U8 = np.empty(rows, np.uint8)
-        nothing = (np.empty(0, np.uint8), np.empty(0, np.int64))
-        batch = Batch(nothing[0], self._records(columns, rows), out, nothing[1])
-        cuts = self._in_order(src, dst)
-        room = tuple(half.first(rows) for half in self._room)
+        self._reserve(len(src))
+        order = self._room.deal(self._given(src, dst, None, columns), counted=True)
         most, memory = self.num_vertices - 1, self._memory
 
-        def work(_: int, part: int) -> int:
-            begin, end = int(cuts[part]), int(cuts[part + 1])
-            here, there = room
-            for key in (BY_TARGET, BY_SOURCE):
-                if sort_rows(begin, end, most, key, here, there):
+        def work(worker: int, part: int) -> int:
+            begin, end = int(order.cuts[part]), int(order.cuts[part + 1])
+            here, there = order.halves
+            digits = self._room.runs[worker].digits
+            for key, named in ((BY_TARGET, False), (BY_SOURCE, True)):
+                if sort_rows(begin, end, most, key, named, here, there, digits):
                     here, there = there, here
-            return int(reading.load_sorted(begin, end, here, batch, self.multigraph, memory))
+            return int(reading.load_sorted(part, begin, end, here, order.dealt, memory))
 
         self.num_edges = sum(self._workers.run(work, range(PARTS)))
-        self._room = _row_room(0)
+        out: U8 = np.empty(len(src), np.uint8)
+        self._room.collect(order, src, order.dealt.counts, out)
+        self._room.forget()
         return out
 
     def load_reversed(self, other: DegreeAwareLists) -> None:
@@ -361,7 +368,7 @@ class DegreeAwareLists:
         lists = transpose.Sources(other.starts, other.ends, other.neighbours)
         degrees = transpose.count_targets(lists, self._workers)
         needed = int(reading.needed_places(degrees))
-        self._pools[0].reserve(int(self._tops[0]) + needed, int(self._tops[0]))
+        self._pools[0].reserve(int(self._tops[0]) + needed + AT_ONCE, int(self._tops[0]))
         reading.place_lists(degrees, self._memory)
         payload = []
         if self._width:
@@ -379,9 +386,3 @@ class DegreeAwareLists:
         )  # fmt: skip
         found = ProbeDistances.of(histogram)
         return ProbeDistances(found.entries, found.average, found.most, float(worst))
-
-
-def _row_room(rows: int) -> tuple[SortedRows, SortedRows]:
-    """Room to put rows in order, by moving them from one half to the other."""
-    one, other = (SortedRows(np.empty(rows, np.uint64), np.empty(rows, np.uint32)) for _ in "ab")
-    return one, other

@@ -27,7 +27,6 @@ from penstock.dynamic.layers import LowerLists
 from penstock.dynamic.lists import DegreeAwareLists
 from penstock.dynamic.merge_lists import Pieces, Work, merged
 from penstock.errors import OptionError
-from penstock.radix import sort_pairs
 from penstock.types import I64, U8, U32, Array
 
 _NONE: I64 = np.empty(0, np.int64)
@@ -281,36 +280,28 @@ class MergedSide:
         """As :meth:`apply`, but says how many edges each row made or deleted: in a multigraph, a
         deletion takes all parallel edges.
         """
+        if self.base is None:
+            return self.added.apply_counted(src, dst, adds, columns)
         if not self.multigraph:
             return self.apply(src, dst, adds, columns).astype(np.uint32)
-        counts: U32 = np.zeros(len(src), np.uint32)
-        deletions = np.flatnonzero(adds == 0) if adds is not None else _NONE
-        if len(deletions):
-            assert adds is not None
-            initial = np.zeros(len(src), np.int64)
-            initial[deletions] = self._count_added(src[deletions], dst[deletions])
-            order = _by_pair(src, dst)
-            kernels.count_in_turn(order, src, dst, adds, initial, counts)
-        else:
-            counts[:] = 1
-        self.added.apply(src, dst, adds, columns)
-        if self.base is not None:
+        counts = self.added.apply_counted(src, dst, adds, columns)
+        if adds is not None:
+            deletions = np.flatnonzero(adds == 0)
             self._remove_parallel(src[deletions], dst[deletions], deletions, counts)
-            self._refresh(src)
+        self._refresh(src)
         return counts
+
+    def change(
+        self, src: U32, dst: U32, adds: U8 | None = None, columns: Sequence[Array] = ()
+    ) -> tuple[int, int]:
+        """As :meth:`apply`, but says only how many edges appeared and went in all."""
+        if self.base is None:
+            return self.added.change(src, dst, adds, columns)
+        return totals(self.apply_counted(src, dst, adds, columns), adds)
 
     def _count_added(self, src: U32, dst: U32) -> I64:
         """How many edges of each pair were added."""
-        found: I64 = np.zeros(len(src), np.int64)
-        rows = np.flatnonzero(self.added.find(src, dst) >= 0)
-        if len(rows):
-            vertices, places = np.unique(src[rows], return_inverse=True)
-            lists = self.added.gather(vertices)
-            kernels.sort_lists(0, len(vertices), lists.offsets, lists.neighbours)
-            some = found[rows]
-            kernels.count_in_lists(places, dst[rows], lists.offsets, lists.neighbours, some)
-            found[rows] = some
-        return found
+        return self.added.count(src, dst).astype(np.int64)
 
     def _remove_parallel(self, src: U32, dst: U32, rows: I64, counts: U32) -> None:
         """Remove pairs from the base; their edges are added to the counts of their rows."""
@@ -327,12 +318,8 @@ class MergedSide:
         kernels.refresh_degrees(src, self._live, self.added.starts, self.added.ends, self._degrees)
 
 
-def _by_pair(src: U32, dst: U32) -> U32:
-    """Rows with equal pairs beside each other, in their order."""
-    keys = (src.astype(np.uint64) << np.uint64(32)) | dst
-    order: U32 = np.arange(len(src), dtype=np.uint32)
-    spare_keys, spare_order = np.empty_like(keys), np.empty_like(order)
-    bits = int(keys.max()).bit_length() if len(keys) else 1
-    if sort_pairs(keys, order, spare_keys, spare_order, max(bits, 1)):
-        return spare_order
-    return order
+def totals(counts: U32, adds: U8 | None) -> tuple[int, int]:
+    """How many edges appeared and went, from how many that were by row."""
+    total = int(counts.sum())
+    added = total if adds is None else int(counts.sum(where=adds != 0))
+    return added, total - added

@@ -136,41 +136,6 @@ def change_live(src, changes, live):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_in_lists(places, dst, offsets, values, out):  # type: ignore[no-untyped-def]
-    """How often a target is in the sorted list at a place."""
-    for i in range(len(places)):
-        begin, end = _U(offsets[places[i]]), _U(offsets[places[i] + 1])
-        at = _lower_bound(values, begin, end, dst[i])
-        while at < end and values[at] == dst[i]:
-            out[i] += 1
-            at += _U(1)
-
-
-@kernel
-def count_in_turn(order, src, dst, adds, initial, out):  # type: ignore[no-untyped-def]
-    """How many edges each row makes or deletes, if rows take effect in their order; ``order`` has
-    rows of equal pairs beside each other, ``initial`` how many edges there were before.
-    """
-    present = np.int64(0)
-    fresh = True
-    for k in range(len(order)):
-        i = order[k]
-        if k > 0:
-            before = order[k - 1]
-            if src[before] != src[i] or dst[before] != dst[i]:
-                present, fresh = np.int64(0), True
-        if adds[i] != 0:
-            out[i] += 1
-            present += 1
-            continue
-        if fresh:
-            present += initial[i]
-            fresh = False
-        out[i] += present
-        present = np.int64(0)
-
-
-@kernel
 def count_loops(first, degrees, neighbours):  # type: ignore[no-untyped-def]
     """Edges from a vertex to itself, in the lists of vertices that follow each other."""
     loops = np.int64(0)

@@ -19,7 +19,7 @@ from penstock.dynamic.ids import Ids, IntIds, StringIds
 from penstock.dynamic.layers import FrozenSide
 from penstock.dynamic.lists import THRESHOLD, DegreeAwareLists
 from penstock.dynamic.maintained.protocol import ByVertex
-from penstock.dynamic.merge import MergedSide
+from penstock.dynamic.merge import MergedSide, totals
 from penstock.dynamic.region import check_reservable
 from penstock.dynamic.view import LiveView, Version
 from penstock.dynamic.view_lists import Side
@@ -224,14 +224,15 @@ class State:
             return Effect(Changes(none, none, none, none, self.num_vertices, before), 0, 0)
         src, dst, adds, columns = self._numbered(batch)
         self._grow()
-        counts = self._change(src, dst, adds, columns)
-        total = int(counts.sum())
-        added = total if adds is None else int(counts[adds != 0].sum())
-        self.num_edges += 2 * added - total
         changes = (none,) * 4
         if telling:
+            counts = self._change(src, dst, adds, columns)
+            added, removed = totals(counts, adds)
             changes = self._told(src, dst, adds, counts)
-        return Effect(Changes(*changes, self.num_vertices, before), added, total - added)
+        else:
+            added, removed = self._change_untold(src, dst, adds, columns)
+        self.num_edges += added - removed
+        return Effect(Changes(*changes, self.num_vertices, before), added, removed)
 
     def _numbered(self, batch: EdgeBatch) -> tuple[U32, U32, U8 | None, tuple[Array, ...]]:
         """The rows as vertex numbers; those that delete what cannot be there are left out."""
@@ -257,8 +258,18 @@ class State:
             return out.apply_counted(both.src, both.dst, both.adds, both.columns)[both.first]
         counts = out.apply_counted(src, dst, adds, columns)
         if "in" in self.sides:
-            self.sides["in"].apply(dst, src, adds, columns)
+            self.sides["in"].change(dst, src, adds, columns)
         return counts
+
+    def _change_untold(
+        self, src: U32, dst: U32, adds: U8 | None, columns: Sequence[Array]
+    ) -> tuple[int, int]:
+        """Change the sides; how many edges came and went."""
+        if not self.schema.directed or len(src) >= BULK_ROWS:
+            return totals(self._change(src, dst, adds, columns), adds)
+        if "in" in self.sides:
+            self.sides["in"].change(dst, src, adds, columns)
+        return self.sides["out"].change(src, dst, adds, columns)
 
     def _load(self, src: U32, dst: U32, columns: Sequence[Array]) -> U32:
         """Many edges at once into a graph that has none."""
