@@ -292,6 +292,8 @@ class TestForgotten:
             ring.graph = None
             del graph
             gc.collect()
+            for thread in background():  # the collector waits for none
+                thread.join(SECONDS)
             assert background() == []
         with ps.DynamicGraph(path) as again:
             ring.check(again)
