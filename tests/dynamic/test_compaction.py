@@ -100,6 +100,29 @@ class TestGoingOn:
                 assert not is_under_way(graph)
             assert generation(graph) == (2 if based else 1)
 
+    def test_a_view_ends_when_the_lists_change_places(self, path):
+        """Files that it would read may be removed; a snapshot holds them."""
+        with soon(path, 1 << 30) as graph, gated() as gate:
+            ring = Ring(graph)
+            gate.opened.set()
+            ring.add()
+            graph.compact()
+            gate.opened.clear()
+            with graph.reading() as before:
+                pass
+            begin(graph)
+            with graph.reading() as between:
+                pass
+            still = graph.snapshot()
+            assert ps.bfs(between, 0).values.max() == 50
+            gate.opened.set()
+            settle(graph)
+            for view in (before, between):
+                with pytest.raises(PenstockError, match="changed since this view"):
+                    ps.bfs(view, 0)
+            assert (path / "base.1").exists()
+            assert ps.bfs(still, 0, load=False).values.max() == 50
+
     def test_answers_follow_through_a_compaction(self, path):
         rng = np.random.default_rng(6)
         with soon(path, 1 << 30, directed=False) as graph, gated() as gate:
