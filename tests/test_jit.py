@@ -7,7 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from penstock.jit import atomic_add, atomic_min, compare_and_swap, count_ones, kernel
+from penstock.jit import (
+    atomic_add,
+    atomic_min,
+    compare_and_swap,
+    count_ones,
+    kernel,
+    multiply_wide,
+)
 
 
 @kernel
@@ -50,6 +57,19 @@ def test_bits_are_counted(dtype):
     words = [0, 1, most, most - 1, most // 3]
     found = count_bits(np.array(words, dtype))
     assert [int(each) for each in found] == [each.bit_count() for each in words]
+
+
+@kernel
+def multiply(first, second):  # type: ignore[no-untyped-def]
+    return multiply_wide(first, second)
+
+
+def test_products_of_128_bits():
+    numbers = [0, 1, 3, (1 << 32) - 1, 1 << 63, (1 << 64) - 1, 0x9E3779B97F4A7C15]
+    for first in numbers:
+        for second in numbers:
+            high, low = map(int, multiply(np.uint64(first), np.uint64(second)))
+            assert (high << 64) + low == first * second
 
 
 @pytest.mark.parametrize("dtype", [np.uint32, np.int64])

@@ -119,7 +119,7 @@ class IntIds(_OrderedIds):
             for column, out in zip(columns, found, strict=True):
                 part, here = column[begin : begin + BLOCK_IDS], out[begin : begin + BLOCK_IDS]
                 if self._find(part, here):
-                    self._keep(self._table.insert(part, here, self.num_vertices))
+                    self._keep(self._table.insert(part, here))
         return found
 
     def check_room(self, *columns: U64) -> None:
