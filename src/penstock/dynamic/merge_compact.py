@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
@@ -20,6 +21,8 @@ from penstock.dynamic import merge_kernels as kernels
 from penstock.dynamic.changes import Gathered, StandingLists
 from penstock.dynamic.lists import DegreeAwareLists
 from penstock.dynamic.merge import MergedSide, merged
+from penstock.dynamic.scratch import scratch_array
+from penstock.dynamic.view import Empty, order_ids
 from penstock.errors import OptionError
 from penstock.parallel import ordered_map
 from penstock.progress import Progress, Silent
@@ -294,19 +297,13 @@ def _write_numbers(target: GraphFolder | MemoryTarget, values: I64) -> tuple[IdS
     first, last = int(values.min()), int(values.max())
     if first < 0:
         raise OptionError(f"ids: expected numbers from 0 to 2**63 - 1, got {first}")
-    order: U32 | None = None
-    everyone: U32 = np.arange(len(values), dtype=np.uint32)
-    ranged = last - first + 1 == len(values)
-    if not (values[1:] > values[:-1]).all():
-        if ranged:
-            order = np.empty(len(values), np.uint32)
-            order[values - first] = everyone
-        else:
-            order = np.argsort(values, kind="stable").astype(np.uint32)
-            values = values[order]
-    if ranged:
+    empty: Empty = np.empty
+    if isinstance(target, GraphFolder):
+        empty = partial(scratch_array, target.scratch)
+    ascending, order = order_ids(values, empty)
+    if last - first + 1 == len(values):
         return IdSpec("range", first), order
-    target.save("ids.npy", values)
+    target.save("ids.npy", ascending)
     return IdSpec("int", 0, "ids.npy"), order
 
 

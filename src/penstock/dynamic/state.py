@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,11 +51,14 @@ class State:
         base: PagedGraph | None = None,
         threads: int | None = None,
         threshold: int = THRESHOLD,
+        folder: Path | None = None,
     ) -> None:
+        """``folder``: where scratch files may be; None: ids are in memory."""
         self.schema = schema
         self.base = base
         self.threads = thread_count(threads)
         self._threshold = threshold
+        self._folder = folder
         self.workers = Workers(self.threads)
         self.ids: Ids = self._make_ids(schema.ids or "int")
         self._ids_known = schema.ids is not None
@@ -62,12 +66,12 @@ class State:
         self.num_edges = 0 if base is None else base.num_edges
         if base is not None and base.num_vertices:
             self.set_id_kind(base.id_kind)
-            self.ids.load(base.ids_by_vid())
+            self.ids.load(base)
         self.columns = [ByVertex(column.dtype) for column in schema.vertex_columns]
         self._grow()
 
     def _make_ids(self, kind: IdKind) -> Ids:
-        return IntIds(self.workers) if kind == "int" else StringIds()
+        return IntIds(self.workers, self._folder) if kind == "int" else StringIds()
 
     def set_id_kind(self, kind: IdKind) -> None:
         """From now on ids are of this kind; nothing if that is known already."""

@@ -113,7 +113,17 @@ class Storage:
             self._create(path, given, base)
 
     def _make_state(self, schema: LiveSchema, base: PagedGraph | None) -> State:
-        return State(schema, base=base, threads=self._threads, threshold=self._threshold)
+        return State(
+            schema, base=base, threads=self._threads, threshold=self._threshold,
+            folder=self._scratch_folder(),
+        )  # fmt: skip
+
+    def _scratch_folder(self) -> Path | None:
+        """Where scratch files go, if there may be any: a reader may have no right to write."""
+        if self.path is None:
+            return None
+        folder = self.path if self.path.exists() else self.path.parent
+        return folder if os.access(folder, os.W_OK) else None
 
     def _create(self, path: Path, given: GivenSchema, base: PagedGraph | None) -> None:
         schema = given.of_new(base)

@@ -7,12 +7,13 @@ It holds as long as nothing is changed; a snapshot holds for good.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from penstock.dynamic.base_kernels import is_ascending
 from penstock.dynamic.view_lists import ChangedLists, Side, freeze, freeze_lists, make_source
@@ -26,7 +27,7 @@ from penstock.store.kept import Kept
 from penstock.store.list_graph import FixedIds, ListGraph, MemoryLists
 from penstock.store.paged import PagedGraph
 from penstock.store.source import Description, ListArrays
-from penstock.types import NO_VERTEX, U32, U64, Adjacency, Array, Direction
+from penstock.types import NO_VERTEX, U32, Adjacency, Array, Direction
 
 #: Ids up to so many times their number are put in order without sorting.
 _DENSE = 4
@@ -164,48 +165,82 @@ def _joined(parts: Sequence[Adjacency], names: Sequence[str]) -> ListArrays | No
 # Ids
 
 
-def order_ids(ids: Array) -> tuple[Array, U32 | None]:
+#: Makes an array for what is put in order, in memory or in a file.
+Empty = Callable[[int, DTypeLike], Array]
+
+
+def order_ids(ids: Array, empty: Empty = np.empty) -> tuple[Array, U32 | None]:
     """Ids by vertex number (int64 of 0 or more, or strings) as :meth:`IdSource.in_order` gives
     them; what is returned are copies.
     """
     if ids.dtype == object:
         order = np.argsort(ids, kind="stable").astype(np.uint32)
         return ids[order], order
+    n = len(ids)
     if is_ascending(ids):
-        return ids.copy(), None
+        ascending = empty(n, np.int64)
+        ascending[:] = ids
+        return ascending, None
     most = int(ids.max())
-    if most < _DENSE * len(ids):
-        order, places = np.empty(len(ids), np.uint32), np.full(most + 1, NO_VERTEX, np.uint32)
-        ascending = np.empty_like(ids)
+    order = empty(n, np.uint32)
+    if most < _DENSE * n:
+        places, ascending = empty(most + 1, np.uint32), empty(n, np.int64)
+        places[:] = NO_VERTEX
         _order_dense(ids, places, ascending, order)
         return ascending, order
-    keys: U64 = ids.astype(np.uint64)
-    order = np.arange(len(ids), dtype=np.uint32)
-    keys2, order2 = np.empty_like(keys), np.empty_like(order)
-    bits = most.bit_length()
-    if sort_pairs(keys, order, keys2, order2, bits):
+    keys, keys2, order2 = empty(n, np.uint64), empty(n, np.uint64), empty(n, np.uint32)
+    _number(ids, keys, order)
+    if sort_pairs(keys, order, keys2, order2, most.bit_length()):
         keys, order = keys2, order2
     return keys.view(np.int64), order
 
 
-def extend_order(found: tuple[Array, U32 | None], ids: Array) -> tuple[Array, U32 | None]:
+def extend_order(
+    found: tuple[Array, U32 | None], ids: Array, empty: Empty = np.empty
+) -> tuple[Array, U32 | None]:
     """What :func:`order_ids` gives for ids, going by what it gave for the first of them."""
     old, order = found
-    new, places = order_ids(ids[len(old) :])
-    where = np.searchsorted(old, new)
-    if order is None and places is None and where[0] == len(old):
-        return np.concatenate([old, new]), None
-    if order is None:
-        order = np.arange(len(old), dtype=np.uint32)
-    if places is None:
-        places = np.arange(len(new), dtype=np.uint32)
-    where += np.arange(len(new))
-    rest = np.ones(len(ids), np.bool_)
-    rest[where] = False
-    ascending, whole = np.empty(len(ids), old.dtype), np.empty(len(ids), np.uint32)
-    ascending[where], ascending[rest] = new, old
-    whole[where], whole[rest] = places + np.uint32(len(old)), order
+    n, have = len(ids), len(old)
+    new, places = order_ids(ids[have:], empty)
+    if order is None and places is None and (not have or old[-1] < new[0]):
+        ascending = empty(n, old.dtype)
+        ascending[:have], ascending[have:] = old, new
+        return ascending, None
+    if old.dtype == object:
+        assert order is not None
+        assert places is not None
+        where = np.searchsorted(old, new)
+        return np.insert(old, where, new), np.insert(order, where, places + np.uint32(have))
+    ascending, whole = empty(n, np.int64), empty(n, np.uint32)
+    none: U32 = np.empty(0, np.uint32)
+    _merge_orders(
+        old, none if order is None else order, new, none if places is None else places,
+        ascending, whole,
+    )  # fmt: skip
     return ascending, whole
+
+
+@kernel
+def _number(ids, keys, order):  # type: ignore[no-untyped-def]
+    """The ids as they are sorted, and the vertex number of each."""
+    for v in range(len(ids)):
+        keys[v] = np.uint64(ids[v])
+        order[v] = v
+
+
+@kernel
+def _merge_orders(old, order, new, places, ascending, whole):  # type: ignore[no-untyped-def]
+    """Merge ids in ascending order; an empty order means that they ascend with the numbers."""
+    have, a, b = len(old), 0, 0
+    for k in range(len(ascending)):
+        if b == len(new) or (a < have and old[a] < new[b]):
+            ascending[k] = old[a]
+            whole[k] = order[a] if len(order) > 0 else a
+            a += 1
+        else:
+            ascending[k] = new[b]
+            whole[k] = have + (places[b] if len(places) > 0 else b)
+            b += 1
 
 
 @kernel
