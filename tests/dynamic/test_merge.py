@@ -155,7 +155,7 @@ def test_a_side_that_goes_on_from_lists_with_edges(started):
     batch = live.batch(drawn)
     live.expect(*batch)
     live.side.apply(*batch)
-    live.side = MergedSide(live.base, live.added, live.side.removed)
+    live.side = MergedSide(live.base, live.side.added, live.side.removed)
     live.check()
     live.close()
 

@@ -201,7 +201,7 @@ def test_frozen_lists_have_all_columns():
     lists.grow(4)
     src, dst = np.array([2, 0, 2], np.uint32), np.array([1, 3, 0], np.uint32)
     lists.apply(src, dst, None, [np.array([0.5, 1.5, 2.5]), np.array([7, 8, 9], np.int16)])
-    frozen = freeze_lists(lists)
+    frozen = freeze_lists(lists, 4)
     assert (frozen.ends - frozen.starts).tolist() == [1, 0, 2, 0]
     rows = zip(frozen.neighbours.tolist(), *(c.tolist() for c in frozen.columns), strict=True)
     assert sorted(rows) == [(0, 2.5, 9), (1, 0.5, 7), (3, 1.5, 8)]

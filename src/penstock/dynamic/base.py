@@ -55,6 +55,12 @@ class BaseLists:
         """How long each list is."""
         return self._degrees
 
+    def degrees_of(self, vertices: U32) -> I64:
+        """How long the lists of some vertices are. Numbers from ``num_vertices`` on are vertices
+        without a list here.
+        """
+        return _sizes(self._degrees, vertices)
+
     # Single edges
 
     def find(self, src: U32, dst: U32) -> I64:
@@ -124,7 +130,7 @@ class BaseLists:
         """Copies of the lists of some vertices, in the order given. Numbers from ``num_vertices``
         on are vertices without a list here.
         """
-        sizes = _sizes(self._degrees, vertices)
+        sizes = self.degrees_of(vertices)
         offsets: I64 = np.zeros(len(vertices) + 1, np.int64)
         np.cumsum(sizes, out=offsets[1:])
         total = int(offsets[-1])

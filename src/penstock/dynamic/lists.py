@@ -139,6 +139,10 @@ class DegreeAwareLists:
         """Where it ends."""
         return self._by_vertex["ends"].array[: self.num_vertices]
 
+    def bounds(self, begin: int, end: int) -> tuple[U64, U64]:
+        """Where the lists of consecutive vertices begin and end."""
+        return self.starts[begin:end], self.ends[begin:end]
+
     @property
     def nbytes(self) -> int:
         """Bytes that are in use, free chunks among them. What no list was ever in takes none."""

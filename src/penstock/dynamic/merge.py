@@ -23,6 +23,8 @@ from penstock.dynamic import merge_kernels as kernels
 from penstock.dynamic.base import FEW_EDGES, BaseLists
 from penstock.dynamic.changes import Gathered, PlainLists
 from penstock.dynamic.lists import DegreeAwareLists
+from penstock.dynamic.maintained.protocol import ByVertex
+from penstock.dynamic.sparse_lists import SparseLists
 from penstock.errors import OptionError
 from penstock.radix import sort_pairs
 from penstock.types import I64, U8, U32, U64, Array
@@ -40,15 +42,16 @@ Each = Callable[[_Work, _Pieces], None]
 class MergedSide:
     """Lists of a base and of what changed, as :class:`~penstock.dynamic.changes.LiveSide` has them.
 
-    Without a base, the added ones are all there are. ``removed`` holds pairs, each once, and no
-    columns; a side with a base that is given none makes its own.
+    Without a base, the added ones are all there are. With one, only the lists of vertices that
+    changed take memory. ``removed`` holds pairs, each once, and no columns; a side with a base that
+    is given none makes its own.
     """
 
     def __init__(
         self,
         base: BaseLists | None,
-        added: DegreeAwareLists,
-        removed: DegreeAwareLists | None = None,
+        added: DegreeAwareLists | SparseLists,
+        removed: SparseLists | None = None,
     ) -> None:
         self.base = base
         self.added = added
@@ -61,27 +64,40 @@ class MergedSide:
                     f"{base.graph!r} was built with duplicates='keep' and may have parallel edges; "
                     "open it as a multigraph"
                 )
+            sparse = added if isinstance(added, SparseLists) else SparseLists(added)
+            self.added, self._changed = sparse, sparse.changed
             if removed is None:
-                self.removed = DegreeAwareLists(threads=base.workers.count)
-            self._live: U32 = np.array(base.degrees())
-            self._live_edges = base.num_edges
-            self._degrees: U32 = np.empty(0, np.uint32)
-            self._take_off_removed()
+                plain = DegreeAwareLists(threads=base.workers.count)
+                self.removed = SparseLists(plain, self._changed)
+            #: In a multigraph a removed pair may be several edges of the base: all of them, and
+            #: those of each vertex that changed, by its number.
+            self._gone_edges = 0
+            self._gone = ByVertex(np.uint32)
             self.grow(base.num_vertices)
-            self._degrees[: len(self._live)] = self._live
-            self._degrees[: added.num_vertices] += added.degrees()
+            self._take_off_removed()
 
     def _take_off_removed(self) -> None:
         """Count what is removed already."""
         assert self.base is not None
         assert self.removed is not None
-        if not self.removed.num_edges:
-            return
-        everyone = np.arange(self.removed.num_vertices, dtype=np.uint32)
-        gone = self.removed.gather(everyone)
-        src = np.repeat(everyone, np.diff(gone.offsets))
-        counts = self.base.count(src, gone.neighbours)
-        self._live_edges += int(kernels.change_live(src, -counts, self._live))
+        if self.multigraph and self.removed.num_edges:
+            everyone = self._changed.vertices
+            gone = self.removed.gather(everyone)
+            src = np.repeat(everyone, np.diff(gone.offsets))
+            self._count_gone(src, self.base.count(src, gone.neighbours))
+
+    def _count_gone(self, src: U32, gone: I64) -> None:
+        """Count edges of the base that are removed; in a multigraph."""
+        counts = self._gone.grow(self._changed.count)
+        kernels.add_counts(self._changed.numbers_of(src), gone, counts)
+        self._gone_edges += int(gone.sum())
+
+    def _gone_of(self, vertices: U32) -> U32:
+        """How many edges of some vertices of the base are removed."""
+        assert self.removed is not None
+        if self.multigraph:
+            return self._gone.grow(self._changed.count)[self._changed.numbers_of(vertices)]
+        return self.removed.lengths_of(vertices)
 
     @property
     def num_vertices(self) -> int:
@@ -91,47 +107,46 @@ class MergedSide:
     @property
     def num_edges(self) -> int:
         """Entries of all lists."""
-        return self.added.num_edges + (0 if self.base is None else self._live_edges)
+        if self.base is None or self.removed is None:
+            return self.added.num_edges
+        gone = self._gone_edges if self.multigraph else self.removed.num_edges
+        return self.added.num_edges + self.base.num_edges - gone
 
     @property
     def changed_bytes(self) -> int:
-        """Bytes of what changed since the base."""
-        return self.added.chunk_bytes + (0 if self.removed is None else self.removed.chunk_bytes)
+        """Bytes of what changed since the base: merging gives them back."""
+        return self.nbytes - (0 if self.base is None else self._changed.fixed_bytes)
 
     @property
     def nbytes(self) -> int:
         """Bytes in memory."""
         if self.removed is None:
             return self.added.nbytes
-        return self.added.nbytes + self.removed.nbytes + self._live.nbytes + self._degrees.nbytes
+        numbered = self._changed.nbytes + self._gone.now.nbytes
+        return self.added.nbytes + self.removed.nbytes + numbered
 
     def grow(self, num_vertices: int) -> None:
         """Have so many vertices; new ones have no edges."""
         self.added.grow(num_vertices)
-        if self.base is None:
-            return
-        assert self.removed is not None
-        self.removed.grow(self.added.num_vertices)
-        have, need = len(self._degrees), self.added.num_vertices
-        if need > have:
-            degrees: U32 = np.zeros(max(need, have + have // 2), np.uint32)
-            degrees[:have] = self._degrees
-            self._degrees = degrees
 
     def degrees(self) -> U32:
-        """How long each list is; true until the next batch, and not to be changed."""
-        if self.base is None:
+        """How long each list is."""
+        if isinstance(self.added, DegreeAwareLists):
             return self.added.degrees()
-        degrees = self._degrees[: self.num_vertices]
-        degrees.flags.writeable = False
+        assert self.base is not None
+        degrees: U32 = np.zeros(self.num_vertices, np.uint32)
+        degrees[: self.base.num_vertices] = self.base.degrees()
+        changed = self._changed.vertices
+        degrees[changed] += self.added.lengths_of(changed) - self._gone_of(changed)
         return degrees
 
     def degrees_of(self, vertices: U32) -> U32:
         """How long the lists of some vertices are."""
-        if self.base is not None:
-            return self._degrees[vertices]
-        sizes = self.added.ends[vertices] - self.added.starts[vertices]
-        return sizes.astype(np.uint32)
+        if isinstance(self.added, DegreeAwareLists):
+            return (self.added.ends[vertices] - self.added.starts[vertices]).astype(np.uint32)
+        assert self.base is not None
+        degrees: U32 = self.base.degrees_of(vertices).astype(np.uint32)
+        return degrees + self.added.lengths_of(vertices) - self._gone_of(vertices)
 
     def has(self, src: U32, dst: U32) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Whether each edge ``src -> dst`` is there."""
@@ -192,6 +207,11 @@ class MergedSide:
 
     # Batches
 
+    def load_rows(self, src: U32, dst: U32, columns: Sequence[Array] = ()) -> U8:
+        """Add many edges to a side that has none, and no base."""
+        assert isinstance(self.added, DegreeAwareLists)
+        return self.added.load_rows(src, dst, columns)
+
     def apply(
         self, src: U32, dst: U32, adds: U8 | None = None, columns: Sequence[Array] = ()
     ) -> U8:
@@ -205,11 +225,8 @@ class MergedSide:
             return changed
         positions = self.base.find(src, dst)
         if self.added.columns:
-            result = self._apply_valued(src, dst, adds, columns, np.flatnonzero(positions >= 0))
-        else:
-            result = self._apply_plain(src, dst, adds, positions >= 0)
-        self._refresh(src)
-        return result
+            return self._apply_valued(src, dst, adds, columns, np.flatnonzero(positions >= 0))
+        return self._apply_plain(src, dst, adds, positions >= 0)
 
     def _apply_plain(self, src: U32, dst: U32, adds: U8 | None, in_base: Any) -> U8:
         assert self.removed is not None
@@ -219,13 +236,10 @@ class MergedSide:
         others = np.flatnonzero(~in_base)
         result: U8 = np.empty(len(src), np.uint8)
         ops: U8 = np.ones(len(rows), np.uint8) if adds is None else adds[rows]
-        changed = self.removed.apply(src[rows], dst[rows], (ops == 0).astype(np.uint8))
-        result[rows] = changed
+        result[rows] = self.removed.apply(src[rows], dst[rows], (ops == 0).astype(np.uint8))
         result[others] = self.added.apply(
             src[others], dst[others], None if adds is None else adds[others]
         )
-        signs = np.where(ops != 0, 1, -1) * changed
-        self._live_edges += int(kernels.change_live(src[rows], signs, self._live))
         return result
 
     def _apply_valued(
@@ -236,10 +250,7 @@ class MergedSide:
         if len(rows):
             # The first row of an edge that was alive in the base: to the added ones a change of
             # its values looks like a new edge, and its deletion like that of none.
-            first = self.removed.apply(src[rows], dst[rows])
-            result[rows] ^= first
-            lost = -first.astype(np.int64)
-            self._live_edges += int(kernels.change_live(src[rows], lost, self._live))
+            result[rows] ^= self.removed.apply(src[rows], dst[rows])
         return result
 
     def apply_counted(
@@ -263,7 +274,6 @@ class MergedSide:
         self.added.apply(src, dst, adds, columns)
         if self.base is not None:
             self._remove_parallel(src[deletions], dst[deletions], deletions, counts)
-            self._refresh(src)
         return counts
 
     def _count_added(self, src: U32, dst: U32) -> I64:
@@ -288,10 +298,7 @@ class MergedSide:
         if len(some):
             gone = there[some] * self.removed.apply(src[some], dst[some])
             counts[rows[some]] += gone.astype(np.uint32)
-            self._live_edges += int(kernels.change_live(src[some], -gone, self._live))
-
-    def _refresh(self, src: U32) -> None:
-        kernels.refresh_degrees(src, self._live, self.added.starts, self.added.ends, self._degrees)
+            self._count_gone(src[some], gone)
 
 
 def merged(

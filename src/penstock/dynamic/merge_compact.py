@@ -22,6 +22,7 @@ from penstock.dynamic.changes import Gathered, StandingLists
 from penstock.dynamic.lists import DegreeAwareLists
 from penstock.dynamic.merge import MergedSide, merged
 from penstock.dynamic.scratch import scratch_array
+from penstock.dynamic.sparse_lists import SparseLists
 from penstock.dynamic.view import Empty, order_ids
 from penstock.errors import OptionError
 from penstock.parallel import ordered_map
@@ -207,10 +208,10 @@ class _Writer:
             dict(zip(names, lists.columns, strict=True)),
         )
 
-    def _sorted(self, lists: DegreeAwareLists, begin: int, end: int) -> Gathered:
+    def _sorted(self, lists: DegreeAwareLists | SparseLists, begin: int, end: int) -> Gathered:
         """The lists of vertices that follow each other, each in order."""
-        starts, ends = lists.starts, lists.ends
-        sizes = (ends[begin:end] - starts[begin:end]).astype(np.int64)
+        starts, ends = lists.bounds(begin, end)
+        sizes = (ends - starts).astype(np.int64)
         offsets: I64 = np.zeros(end - begin + 1, np.int64)
         np.cumsum(sizes, out=offsets[1:])
         total = int(offsets[-1])
@@ -218,7 +219,7 @@ class _Writer:
         keys: U64 = np.empty(total, np.uint64)
         places: U64 = np.empty(total if lists.columns else 0, np.uint64)
         standing = StandingLists(starts, ends, lists.neighbours)
-        kernels.list_keys(begin, end, shift, standing, keys, places)
+        kernels.list_keys(shift, standing, keys, places)
         keys, places = _sort(keys, places, shift + (end - begin).bit_length())
         return Gathered(
             offsets,
@@ -233,10 +234,10 @@ def _pieces(side: MergedSide) -> Iterator[int | tuple[int, int]]:
     if side.base is not None:
         yield from range(side.base.num_groups)
         first = side.base.num_vertices
-    ends, starts = side.added.ends, side.added.starts
     for begin in range(first, side.num_vertices, PART_VERTICES):
         upto = min(begin + PART_VERTICES, side.num_vertices)
-        edges = np.cumsum(ends[begin:upto] - starts[begin:upto])
+        starts, ends = side.added.bounds(begin, upto)
+        edges = np.cumsum(ends - starts)
         wanted = np.arange(PART_EDGES, int(edges[-1]), PART_EDGES, dtype=np.uint64)
         cuts = begin + 1 + np.searchsorted(edges, wanted)
         yield from pairwise(sorted({begin, *cuts.tolist(), upto}))

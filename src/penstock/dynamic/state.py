@@ -23,6 +23,7 @@ from penstock.dynamic.region import check_reservable
 from penstock.dynamic.view import Version
 from penstock.dynamic.view_lists import Side
 from penstock.parallel import Workers
+from penstock.process import return_freed_memory
 from penstock.store.paged import PagedGraph
 from penstock.store.source import Description
 from penstock.types import NO_VERTEX, U8, U32, Array, Direction, IdKind
@@ -67,6 +68,7 @@ class State:
         if base is not None and base.num_vertices:
             self.set_id_kind(base.id_kind)
             self.ids.load(base)
+            return_freed_memory()
         self.columns = [ByVertex(column.dtype) for column in schema.vertex_columns]
         self._grow()
 
@@ -103,6 +105,7 @@ class State:
         self.schema = replace(self.schema, ids=self.id_kind)
         self.base, self.sides = base, sides
         self._grow()
+        return_freed_memory()
 
     def _make_sides(self, base: PagedGraph | None) -> dict[Direction, MergedSide]:
         two = self.schema.directed and self.schema.reverse
@@ -123,10 +126,19 @@ class State:
         """Vertices there are."""
         return self.ids.num_vertices
 
+    def memory(self) -> dict[str, int]:
+        """Bytes in memory, by what takes them: ids; what all vertices take besides; lists, their
+        indexes, and what only vertices that changed since the base take.
+        """
+        sides = self.sides.values()
+        fixed = sum(side.nbytes - side.changed_bytes for side in sides)
+        columns = sum(column.now.nbytes for column in self.columns)
+        return {"ids": self.ids.nbytes(), "vertices": fixed + columns, "lists": self.changed_bytes}
+
     @property
     def nbytes(self) -> int:
-        """Bytes in memory: lists, their indexes, what there is by vertex, and the table of ids."""
-        return sum(side.nbytes for side in self.sides.values()) + self.ids.nbytes()
+        """Bytes in memory."""
+        return sum(self.memory().values())
 
     @property
     def changed_bytes(self) -> int:
@@ -221,12 +233,11 @@ class State:
         """Many edges at once into a graph that has none."""
         if not self.schema.directed:
             both = _BothWays.of(src, dst, None, columns)
-            new = self.sides["out"].added.load_rows(both.src, both.dst, both.columns)
+            new = self.sides["out"].load_rows(both.src, both.dst, both.columns)
             return new[both.first].astype(np.uint32)
         if "in" in self.sides:
-            self.sides["in"].added.load_rows(dst, src, columns)
-        new = self.sides["out"].added.load_rows(src, dst, columns)
-        return new.astype(np.uint32)
+            self.sides["in"].load_rows(dst, src, columns)
+        return self.sides["out"].load_rows(src, dst, columns).astype(np.uint32)
 
     def _told(self, src: U32, dst: U32, adds: U8 | None, counts: U32) -> tuple[U32, U32, U32, U32]:
         """Edges that came and went, seen from before and after the batch. If edges have values, one

@@ -60,7 +60,8 @@ def snapshot(version: Version) -> Graph:
     """A graph that later changes do not touch: what is in memory is copied, a base is shared."""
     ids = FixedIds(*version.ids.in_order(), version.ids.kept)
     if all(side.base is None for side in version.sides.values()):
-        lists = {each: freeze_lists(side.added) for each, side in version.sides.items()}
+        n = version.description.num_vertices
+        lists = {each: freeze_lists(side.added, n) for each, side in version.sides.items()}
         return ListGraph(version.description, ids, lists)
     sides = {direction: freeze(side) for direction, side in version.sides.items()}
     return LiveView(replace(version, ids=ids, sides=sides))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from penstock.dynamic.sparse_lists import FrozenLists, SparseLists
 from penstock.errors import CorruptionError
 from penstock.jit import kernel
 from penstock.store.list_graph import MemoryLists, PackedLists, copy_lists, measure
@@ -25,17 +26,10 @@ if TYPE_CHECKING:
 
 
 class Tables(Protocol):
-    """Lists in memory: that of vertex v is ``neighbours[starts[v] : ends[v]]``, in no order;
-    ``columns`` are aligned with it.
-    """
+    """Lists in memory, in no order; ``columns`` are aligned with ``neighbours``."""
 
-    @property
-    def starts(self) -> U64:
-        """Where each list begins."""
-
-    @property
-    def ends(self) -> U64:
-        """Where each list ends."""
+    def bounds(self, begin: int, end: int) -> tuple[U64, U64]:
+        """Where the lists of consecutive vertices begin and end in ``neighbours``."""
 
     @property
     def neighbours(self) -> U32:
@@ -66,15 +60,20 @@ class Side:
 
 
 def freeze(side: Side) -> Side:
-    """The same direction with copies of what is in memory, which later changes do not touch."""
-    removed = None if side.removed is None else freeze_lists(side.removed)
-    return Side(side.degrees.copy(), freeze_lists(side.added), side.base, removed)
+    """The same direction of a base with copies of its changes, which later ones do not touch."""
+    removed = None if side.removed is None else _freeze_sparse(side.removed)
+    return Side(side.degrees, _freeze_sparse(side.added), side.base, removed)
 
 
-def freeze_lists(lists: Tables) -> PackedLists:
-    """A copy of lists."""
-    starts, ends = lists.starts, lists.ends
-    offsets: U64 = np.empty(len(starts) + 1, np.uint64)
+def _freeze_sparse(lists: Tables) -> FrozenLists:
+    assert isinstance(lists, SparseLists)
+    return FrozenLists(lists.changed.numbers, freeze_lists(lists.lists, lists.lists.num_vertices))
+
+
+def freeze_lists(lists: Tables, count: int) -> PackedLists:
+    """A copy of the first lists."""
+    starts, ends = lists.bounds(0, count)
+    offsets: U64 = np.empty(count + 1, np.uint64)
     measure(starts, ends, offsets)
     total = int(offsets[-1])
     neighbours: U32 = np.empty(total, np.uint32)
@@ -94,7 +93,6 @@ class ChangedLists:
 
     def __init__(self, side: Side, base_pages: tuple[I64, I64]) -> None:
         assert side.base is not None
-        assert len(side.added.starts) >= len(side.degrees)
         self.base = side.base
         self._added = side.added
         self._removed = side.removed
@@ -109,16 +107,19 @@ class ChangedLists:
         self, vertices: range, stored: ListArrays | None, columns: Sequence[int], out: ListArrays
     ) -> None:
         """See :class:`~penstock.store.source.ListSource`."""
-        some, count = slice(vertices.start, vertices.stop), len(vertices)
-        added, chosen = _standing(self._added, some), tuple(self._added.columns[k] for k in columns)
-        starts, ends, new = added
+        some, count = (vertices.start, vertices.stop), len(vertices)
+        # Plain tuples: these cost a call of a kernel less than records do, and there are some calls
+        # for each page of a stream.
+        starts, ends = self._added.bounds(*some)
+        new, chosen = self._added.neighbours, tuple(self._added.columns[k] for k in columns)
         if stored is None:
             copy_lists(starts, ends, (new, *chosen), out)
             return
         kept: U8 = np.empty(len(stored.neighbours), np.uint8)
-        none = (starts[:0], ends[:0], new)
-        gone = none if self._removed is None else _standing(self._removed, some)
-        _sift(stored[:2], gone, added, kept, out.offsets)
+        gone = (starts[:0], ends[:0], new)
+        if self._removed is not None:
+            gone = (*self._removed.bounds(*some), self._removed.neighbours)
+        _sift(stored[:2], gone, (starts, ends, new), kept, out.offsets)
         if int(out.offsets[count]) > len(out.neighbours):
             raise CorruptionError(
                 f"{self.base!r}: with what was changed since, the lists of vertices "
@@ -132,20 +133,13 @@ class ChangedLists:
             _merge(old, more, column, plan)
 
 
-def _standing(lists: Tables, some: slice) -> tuple[U64, U64, U32]:
-    """Where the lists of some vertices begin and end, and what they are in: a plain tuple, which
-    costs a call of a kernel less than a record. There are some calls for each page of a stream.
-    """
-    return lists.starts[some], lists.ends[some], lists.neighbours
-
-
 def make_source(side: Side, base_pages: tuple[I64, I64]) -> MemoryLists | ChangedLists:
     """Where the lists of a side come from."""
     if side.base is not None:
         return ChangedLists(side, base_pages)
-    lists, n = side.added, len(side.degrees)
-    assert len(lists.starts) >= n
-    return MemoryLists(InPlace(lists.starts[:n], lists.ends[:n], lists.neighbours, lists.columns))
+    lists = side.added
+    starts, ends = lists.bounds(0, len(side.degrees))
+    return MemoryLists(InPlace(starts, ends, lists.neighbours, lists.columns))
 
 
 @kernel
