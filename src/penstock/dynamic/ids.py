@@ -265,7 +265,8 @@ class StringIds(_OrderedIds):
 
     def nbytes(self) -> int:
         """Bytes in memory, about."""
-        return self._characters + 120 * len(self._vids) + self._order_bytes
+        held = self._ids.nbytes + self._order_bytes
+        return self._characters + 120 * len(self._vids) + held
 
     def probe_distances(self) -> None:
         """There is no table of ours."""

@@ -130,13 +130,15 @@ class MergedSide:
         self.added.grow(num_vertices)
 
     def degrees(self) -> U32:
-        """How long each list is."""
+        """How long each list is; not to be changed."""
         if isinstance(self.added, DegreeAwareLists):
             return self.added.degrees()
         assert self.base is not None
+        changed = self._changed.vertices
+        if not len(changed) and self.num_vertices == self.base.num_vertices:
+            return self.base.degrees()
         degrees: U32 = np.zeros(self.num_vertices, np.uint32)
         degrees[: self.base.num_vertices] = self.base.degrees()
-        changed = self._changed.vertices
         degrees[changed] += self.added.lengths_of(changed) - self._gone_of(changed)
         return degrees
 
