@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -180,6 +181,11 @@ def test_a_scratch_array_grows_and_leaves_nothing(tmp_path):
     assert made.array[:10].tolist() == list(range(10))
     made.array[3] = 99
     assert before[3] == 99
+    held = made.array
+    made.allocate(10 * len(held))
+    assert made.array is held
+    assert made.missing_bytes(len(held)) == 0
+    assert made.missing_bytes(len(held) + 1) >= 8 * len(held)
     assert list(tmp_path.iterdir()) == []
     assert len(scratch_array(tmp_path, 0, np.uint32)) == 0
 
@@ -221,6 +227,20 @@ def test_a_batch_whose_ids_have_no_room_on_the_disk_is_not_logged(tmp_path):
     error, counts = done.stdout.splitlines()
     assert "larger than the system allows" in error
     assert counts == "2 1 999997"
+
+
+@pytest.mark.parametrize("path", [None, "g"])
+def test_threads_that_add_new_ids_at_once(path, tmp_path):
+    """One checks the room for its ids while others get numbers."""
+    with ps.DynamicGraph(None if path is None else tmp_path / path, sync="never") as graph:
+        rng = np.random.default_rng(5)
+        parts = rng.integers(0, 1 << 50, (8, 12, 2000))
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda part: [graph.add_vertices(ids) for ids in part], parts))
+        assert graph.num_vertices == len(np.unique(parts))
+        by_vid = graph._state.ids.by_vid()
+        assert graph._state.ids.find(by_vid.astype(np.uint64)).tolist() == list(range(len(by_vid)))
+        assert graph.ids.tolist() == np.unique(parts).tolist()
 
 
 def test_a_reader_without_the_right_to_write_keeps_ids_in_memory(tmp_path, monkeypatch):

@@ -144,14 +144,17 @@ class IntIds(_OrderedIds):
         return found
 
     def check_room(self, *columns: U64) -> None:
-        """Raise if there are no numbers, no address space or no disk for new ids."""
+        """Raise if there are no numbers, no address space or no disk for new ids. Other threads may
+        be looking up and adding ids.
+        """
         most = self.num_vertices + sum(map(len, columns))
         if most > MAX_VERTICES:
             ids = np.unique(np.concatenate(columns))
             most = self.num_vertices + int((self.find(ids) == NO_VERTEX).sum())
             _check_most(most)
-        check_reservable(self._table.missing_bytes(most))
-        self._ids.reserve(most, self.num_vertices)
+        check_reservable(self._table.missing_bytes(most) + self._ids.missing_bytes(most))
+        if isinstance(self._ids, ScratchArray):
+            self._ids.allocate(most)
 
     def _keep(self, new: U64) -> None:
         end = self.num_vertices + len(new)
