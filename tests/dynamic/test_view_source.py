@@ -22,8 +22,9 @@ from view_making import (
 
 import penstock as ps
 from penstock import algorithms
+from penstock.dynamic.id_order import extend_order, order_ids
 from penstock.dynamic.lists import DegreeAwareLists
-from penstock.dynamic.view import LiveView, Version, extend_order, order_ids, snapshot
+from penstock.dynamic.view import LiveView, Version, snapshot
 from penstock.dynamic.view_lists import Side, freeze_lists
 from penstock.engine.estimate import estimate_run
 from penstock.engine.options import RunOptions
@@ -253,7 +254,7 @@ def test_frozen_lists_have_all_columns():
     lists.grow(4)
     src, dst = np.array([2, 0, 2], np.uint32), np.array([1, 3, 0], np.uint32)
     lists.apply(src, dst, None, [np.array([0.5, 1.5, 2.5]), np.array([7, 8, 9], np.int16)])
-    frozen = freeze_lists(lists)
+    frozen = freeze_lists(lists, 4)
     assert (frozen.ends - frozen.starts).tolist() == [1, 0, 2, 0]
     rows = zip(frozen.neighbours.tolist(), *(c.tolist() for c in frozen.columns), strict=True)
     assert sorted(rows) == [(0, 2.5, 9), (1, 0.5, 7), (3, 1.5, 8)]
