@@ -10,15 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from view_making import (
-    WEIGHT,
-    Changing,
-    Ids,
-    made,
-    made_frozen,
-    made_on_base,
-    small_pages,
-    some_batches,
-)
+    WEIGHT, Changing, Ids, made, made_frozen, made_on_base, small_pages, some_batches,
+)  # fmt: skip
 
 import penstock as ps
 from penstock import algorithms
