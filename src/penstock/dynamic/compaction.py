@@ -136,9 +136,9 @@ class Compactor:
 
     def _start(self, need: Need) -> bool:
         """Begin a compaction, unless one is under way; returns whether one is then."""
-        return defer_sigint(lambda: self._is_under_way(need))
+        return defer_sigint(lambda: self._start_thread(need))
 
-    def _is_under_way(self, need: Need) -> bool:
+    def _start_thread(self, need: Need) -> bool:
         with self._turn:
             if self._closing or self._owner is threading.current_thread():
                 return False
