@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
-class LayeredLists(Protocol):
-    """A store, if there is one, and what changed since."""
+class CountedLists(Protocol):
+    """The lists of one direction, in numbers."""
 
     @property
     def num_vertices(self) -> int:
@@ -38,6 +38,10 @@ class LayeredLists(Protocol):
     @property
     def multigraph(self) -> bool:
         """Whether there may be parallel edges."""
+
+
+class LayeredLists(CountedLists, Protocol):
+    """A store, if there is one, and what changed since."""
 
     @property
     def bottom(self) -> BaseLists | None:

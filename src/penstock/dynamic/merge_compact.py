@@ -22,7 +22,7 @@ from penstock.dynamic import merge_kernels as kernels
 from penstock.dynamic.base import BaseLists
 from penstock.dynamic.changes import Gathered, StandingLists
 from penstock.dynamic.id_order import Empty, order_ids
-from penstock.dynamic.layers import LayeredLists
+from penstock.dynamic.layers import CountedLists, LayeredLists
 from penstock.dynamic.merge_lists import merged
 from penstock.dynamic.scratch import scratch_array
 from penstock.dynamic.tables import Layer, Tables
@@ -47,20 +47,8 @@ _NOTHING = Gathered(np.empty(0, np.int64), np.empty(0, np.uint32))
 
 
 @runtime_checkable
-class ListParts(Protocol):
+class ListParts(CountedLists, Protocol):
     """The lists of a direction that are made part after part."""
-
-    @property
-    def num_vertices(self) -> int:
-        """How many lists there are."""
-
-    @property
-    def num_edges(self) -> int:
-        """Entries of all lists."""
-
-    @property
-    def multigraph(self) -> bool:
-        """Whether an edge may be there several times."""
 
     def parts(self, threads: int = 1) -> Iterator[Adjacency]:
         """The lists, in order of their vertices; neighbours ascend."""
