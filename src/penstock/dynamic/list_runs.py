@@ -1,7 +1,7 @@
 """Letting all rows of one source take effect together, by one pass over its list.
 
-A small table has the targets that the rows name. Before it, a filter of 16 bits or more for each
-slot of the table passes over nearly all entries of the list that no row names, without a branch.
+A small table has the targets that the rows name. Before it, a filter of 32 bits for each slot of
+the table passes over nearly all entries of the list that no row names, without a branch.
 """
 
 from __future__ import annotations
