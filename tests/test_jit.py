@@ -15,6 +15,7 @@ from penstock.jit import (
     kernel,
     match8,
     match16,
+    multiply_wide,
     trailing_zeros,
 )  # fmt: skip
 
@@ -83,6 +84,19 @@ def test_many_integers_are_compared_at_once(dtype):
             first = next((k for k in range(16) if equal[at + k]), 99)
             expected.append((few, many, first))
         assert find(array, dtype(value)) == expected
+
+
+@kernel
+def multiply(first, second):  # type: ignore[no-untyped-def]
+    return multiply_wide(first, second)
+
+
+def test_products_of_128_bits():
+    numbers = [0, 1, 3, (1 << 32) - 1, 1 << 63, (1 << 64) - 1, 0x9E3779B97F4A7C15]
+    for first in numbers:
+        for second in numbers:
+            high, low = map(int, multiply(np.uint64(first), np.uint64(second)))
+            assert (high << 64) + low == first * second
 
 
 @pytest.mark.parametrize("dtype", [np.uint32, np.int64])

@@ -139,6 +139,25 @@ bit_length: Any = _bit_length
 
 
 @intrinsic
+def _multiply_wide(typingctx, first, second):  # type: ignore[no-untyped-def]
+    """The product of two uint64: its high 64 bits, and its low ones."""
+    if first != nbtypes.uint64 or second != nbtypes.uint64:
+        return None
+
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        word, wide = ir.IntType(64), ir.IntType(128)
+        product = builder.mul(*(builder.zext(each, wide) for each in args))
+        halves = (builder.lshr(product, wide(64)), product)
+        found = [builder.trunc(half, word) for half in halves]
+        return context.make_tuple(builder, sig.return_type, found)
+
+    return nbtypes.UniTuple(nbtypes.uint64, 2)(first, second), codegen
+
+
+multiply_wide: Any = _multiply_wide
+
+
+@intrinsic
 def _prefetch(typingctx, array, index):  # type: ignore[no-untyped-def]
     """Begin to bring ``array[index]`` into the cache. It looks at no bound."""
     signature = nbtypes.void(array, nbtypes.intp)

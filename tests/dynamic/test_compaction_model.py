@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from compaction_making import begin, edges, gated, generation, logs, settle, soon
+from compaction_making import begin, crash, edges, gated, generation, logs, settle, soon
 from disks import FaultyDisk, PowerLoss
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -200,10 +200,7 @@ class GraphLife:
 
     def end(self) -> None:
         if self.graph is not None:
-            self.graph._end.detach()
-            self.graph._storage._log.abandon()
-            self.graph._storage._folder.close()
-            self.graph._storage.state.close()
+            crash(self.graph)
 
 
 @pytest.mark.parametrize("sync", ["batch", "never"])

@@ -75,6 +75,19 @@ def test_large_batches_on_several_threads(started):
     live.close()
 
 
+def test_degrees_before_the_first_change(started):
+    base, lists, model = started
+    added = DegreeAwareLists(base.columns, multigraph=model.multigraph, threads=1)
+    side = MergedSide(base, added)
+    assert side.degrees().tolist() == [len(entries) for entries in lists]
+    assert np.shares_memory(side.degrees(), base.degrees())
+    side.grow(N + 4)
+    assert side.degrees().tolist() == model.degrees
+    assert side.degrees_of(np.array([N, 7], np.uint32)).tolist() == [0, len(lists[7])]
+    side.removed.close()
+    added.close()
+
+
 def test_a_batch_that_only_adds_needs_no_operations(started):
     live = Live(started)
     src, dst, adds, columns = live.batch([(("edge", 3), True, 1), ((2999, 3002), True, 2)])
@@ -90,7 +103,7 @@ def test_a_side_that_goes_on_from_lists_with_edges(started):
     batch = live.batch(drawn)
     live.expect(*batch)
     live.side.apply(*batch)
-    live.side = MergedSide(live.base, live.added, live.side.removed)
+    live.side = MergedSide(live.base, live.side.added, live.side.removed)
     live.check()
     live.close()
 

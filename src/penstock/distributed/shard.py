@@ -78,7 +78,7 @@ class Shard:
         """The number of each id; ids that were never met get one."""
         numbers: U32 = np.empty(len(ids), np.uint32)
         if self._table.find(ids, numbers):
-            new = self._table.insert(ids, numbers, self.size)
+            new = self._table.insert(ids, numbers)
             self._add(new)
         return numbers
 

@@ -15,7 +15,8 @@ from penstock.arrays import fresh
 from penstock.config import thread_count
 from penstock.dynamic import base_kernels as kernels
 from penstock.dynamic.base_pages import BasePages, list_groups
-from penstock.dynamic.changes import Gathered, Layer, PlainLists
+from penstock.dynamic.changes import Gathered, PlainLists
+from penstock.dynamic.tables import Layer
 from penstock.parallel import Workers
 from penstock.radix import sort_pairs
 from penstock.store.paged import PagedGraph
@@ -72,6 +73,12 @@ class BaseLists:
     def degrees(self) -> U32:
         """How long each list is."""
         return self._degrees
+
+    def degrees_of(self, vertices: U32) -> U32:
+        """How long the lists of some vertices are. Numbers from ``num_vertices`` on are vertices
+        without a list here.
+        """
+        return _sizes(self._degrees, vertices).astype(np.uint32)
 
     # Single edges
 
@@ -155,7 +162,7 @@ class BaseLists:
         """Copies of the lists of some vertices, in the order given. Numbers from ``num_vertices``
         on are vertices without a list here.
         """
-        sizes = _sizes(self._degrees, vertices)
+        sizes = self.degrees_of(vertices)
         offsets: I64 = np.zeros(len(vertices) + 1, np.int64)
         np.cumsum(sizes, out=offsets[1:])
         total = int(offsets[-1])

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from penstock.types import I64, U32, U64, Array
+from penstock.types import I64, U32, Array
 
 
 class Changes(NamedTuple):
@@ -51,57 +51,6 @@ class Gathered(NamedTuple):
     def plain(self) -> PlainLists:
         """Without the columns."""
         return PlainLists(self.offsets, self.neighbours)
-
-
-class Tables(Protocol):
-    """Lists in memory: that of vertex v is ``neighbours[starts[v] : ends[v]]``, in no order;
-    ``columns`` are aligned with it.
-    """
-
-    @property
-    def starts(self) -> U64:
-        """Where each list begins."""
-
-    @property
-    def ends(self) -> U64:
-        """Where each list ends."""
-
-    @property
-    def neighbours(self) -> U32:
-        """The lists."""
-
-    @property
-    def columns(self) -> tuple[Array, ...]:
-        """What edges have besides."""
-
-
-class FrozenTables(NamedTuple):
-    """The arrays of lists in memory that are changed no more."""
-
-    starts: U64
-    ends: U64
-    neighbours: U32
-    columns: tuple[Array, ...]
-
-    @classmethod
-    def of(cls, lists: Tables) -> FrozenTables:
-        """Those of lists as they are."""
-        return cls(lists.starts, lists.ends, lists.neighbours, lists.columns)
-
-
-class Layer(NamedTuple):
-    """Changes of the lists below: edges that were added, and edges of those that were removed. The
-    lowest layer of a graph without a base has all edges, and removes none. It may have fewer
-    vertices than the layers above.
-    """
-
-    added: Tables
-    removed: Tables | None = None
-
-    def frozen(self) -> Layer:
-        """The same as plain arrays, for lists that are changed no more."""
-        removed = None if self.removed is None else FrozenTables.of(self.removed)
-        return Layer(FrozenTables.of(self.added), removed)
 
 
 class LiveSide(Protocol):

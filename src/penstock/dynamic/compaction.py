@@ -11,7 +11,6 @@ it.
 
 from __future__ import annotations
 
-import atexit
 import os
 import threading
 import warnings
@@ -27,6 +26,7 @@ from penstock.dynamic.compaction_limits import (
     memory_need,
     retry_at,
 )
+from penstock.dynamic.ending import Ending
 from penstock.dynamic.storage import Storage
 from penstock.dynamic.turns import CommitQueue
 from penstock.errors import PenstockError
@@ -136,9 +136,9 @@ class Compactor:
 
     def _start(self, need: Need) -> bool:
         """Begin a compaction, unless one is under way; returns whether one is then."""
-        return defer_sigint(lambda: self._is_under_way(need))
+        return defer_sigint(lambda: self._start_thread(need))
 
-    def _is_under_way(self, need: Need) -> bool:
+    def _start_thread(self, need: Need) -> bool:
         with self._turn:
             if self._closing or self._owner is threading.current_thread():
                 return False
@@ -307,28 +307,13 @@ class Compactor:
             thread.join()
         return True
 
-    def close_after(self, owner: object) -> Callable[[], object]:
+    def close_after(self, owner: object) -> Ending:
         """Stop, and close the storage, when the owner is gone or the process ends, unless what this
-        returns was called before. A process that was forked since closes nothing: the log is not
-        its own. The garbage collector may run where waiting for a thread never ends: if that ends
-        the owner, no thread is waited for.
+        returns was called before. A forked process closes nothing: the log is not its own.
         """
 
         def end(*, wait: bool) -> None:
             if os.getpid() == self._process and self.stop(wait=wait):
                 self._storage.close(wait=wait)
 
-        def end_unasked() -> None:
-            atexit.unregister(close)
-            end(wait=False)
-
-        gone = weakref.finalize(owner, end_unasked)
-        gone.atexit = False
-
-        def close() -> None:
-            if gone.detach() is not None:
-                atexit.unregister(close)
-                end(wait=True)
-
-        atexit.register(close)
-        return close
+        return Ending(owner, end)

@@ -62,8 +62,8 @@ class DynamicGraph(Queries, ExportMixin):
         seconds (which may be lost then), "never" (the system decides). A crash of the process loses
         nothing under any of them.
     memory
-        What the graph may take before its changes are merged into the base on the disk, such as
-        ``"1GB"``; None: half of what is available.
+        What the graph may take, such as ``"1GB"``; None: half of what is available. Changes are
+        merged into the base on the disk in the background, before they take what is left of it.
     read_only
         Look at a graph that another process may be changing; see :meth:`refresh`.
     threads, threshold

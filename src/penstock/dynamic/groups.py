@@ -59,8 +59,16 @@ class Internals(_Group):
 
     @property
     def nbytes(self) -> int:
-        """Bytes in memory: lists, their indexes, what there is by vertex, and the table of ids."""
+        """Bytes in memory; see :meth:`memory`."""
         return self._graph._state.nbytes
+
+    def memory(self) -> dict[str, int]:
+        """Bytes in memory by what takes them: "ids"; "vertices" (what all of them take besides,
+        with their properties); "lists" (with their indexes, and what the vertices that have some
+        take; merging gives these back).
+        """
+        with self._graph._lock:
+            return self._graph._state.memory()
 
     @property
     def recovery(self) -> Recovery | None:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from penstock.dynamic.id_order import Empty, extend_order, order_ids
+from penstock.dynamic.region import Region, check_reservable
 from penstock.dynamic.robin_hood import ProbeDistances, RobinHoodTable
-from penstock.dynamic.view import extend_order, order_ids
+from penstock.dynamic.scratch import ScratchArray, scratch_array
 from penstock.errors import AddressingError, IdError, InputError
 from penstock.parallel import Workers
 from penstock.store.kept import Kept
+from penstock.store.mapped import PART, iter_parts, read_range
+from penstock.store.paged import PagedGraph
 from penstock.types import MAX_VERTICES, NO_VERTEX, U32, U64, Array, IdKind
 
 #: Ids that are looked up before the new ones among them get numbers: the next ones find them then.
@@ -24,11 +30,15 @@ RANGE_IDS = 1 << 15
 
 
 class _OrderedIds:
-    """Ids with their ascending order, and what others keep with them: anew when vertices were
-    added.
+    """Ids with their ascending order, and what others keep with them.
+
+    With a folder for scratch files, the order is in mapped files there, and what others keep goes
+    with the version of the graph that they had. Without, both stay until vertices are added.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._empty: Empty = np.empty if folder is None else partial(scratch_array, folder)
         self._found: tuple[Array, U32 | None] | None = None
         self._kept = Kept()
         self._kept_vertices = -1
@@ -46,30 +56,41 @@ class _OrderedIds:
         """The ids ascending, and the vertex number of each (None: they ascend with the numbers)."""
         have = 0 if self._found is None else len(self._found[0])
         if self._found is None or self.num_vertices > FEW_NEW * have:
-            self._found = order_ids(self.by_vid())
+            self._found = order_ids(self.by_vid(), self._empty)
         elif self.num_vertices > have:
-            self._found = extend_order(self._found, self.by_vid())
+            self._found = extend_order(self._found, self.by_vid(), self._empty)
         return self._found
 
     @property
+    def _order_bytes(self) -> int:
+        """What the order takes in memory."""
+        if self._found is None or self._folder is not None:
+            return 0
+        return sum(each.nbytes for each in self._found if each is not None)
+
+    @property
     def kept(self) -> Kept:
-        """What others keep with the ids, until a vertex is added."""
+        """What others keep with the ids."""
+        if self._folder is not None:
+            return Kept()
         if self._kept_vertices != self.num_vertices:
             self._kept_vertices, self._kept = self.num_vertices, Kept()
         return self._kept
 
 
 class IntIds(_OrderedIds):
-    """Ids 0 .. 2**63 - 1."""
+    """Ids 0 .. 2**63 - 1. With a folder, the ids by vertex number are in a scratch file there."""
 
     kind: IdKind = "int"
     num_vertices: int = 0
 
-    def __init__(self, workers: Workers) -> None:
-        super().__init__()
+    def __init__(self, workers: Workers, folder: Path | None = None) -> None:
+        super().__init__(folder)
         self._workers = workers
         self._table = RobinHoodTable()
-        self._ids: U64 = np.empty(1 << 10, np.uint64)
+        self._ids: Region | ScratchArray = (
+            Region(np.uint64) if folder is None else ScratchArray(folder, np.uint64)
+        )
 
     def check(self, ids: Any, name: str) -> U64:
         """The ids as they are kept; raises if some cannot be ids."""
@@ -119,33 +140,49 @@ class IntIds(_OrderedIds):
             for column, out in zip(columns, found, strict=True):
                 part, here = column[begin : begin + BLOCK_IDS], out[begin : begin + BLOCK_IDS]
                 if self._find(part, here):
-                    self._keep(self._table.insert(part, here, self.num_vertices))
+                    self._keep(self._table.insert(part, here))
         return found
 
     def check_room(self, *columns: U64) -> None:
-        """Raise if there are no numbers left for new ids."""
-        if self.num_vertices + sum(map(len, columns)) > MAX_VERTICES:
+        """Raise if there are no numbers, no address space or no disk for new ids. Other threads may
+        be looking up and adding ids.
+        """
+        most = self.num_vertices + sum(map(len, columns))
+        if most > MAX_VERTICES:
             ids = np.unique(np.concatenate(columns))
-            _check_most(self.num_vertices + int((self.find(ids) == NO_VERTEX).sum()))
+            most = self.num_vertices + int((self.find(ids) == NO_VERTEX).sum())
+            _check_most(most)
+        check_reservable(self._table.missing_bytes(most) + self._ids.missing_bytes(most))
+        if isinstance(self._ids, ScratchArray):
+            self._ids.allocate(most)
 
     def _keep(self, new: U64) -> None:
         end = self.num_vertices + len(new)
         _check_most(end)
-        if end > len(self._ids):
-            grown: U64 = np.empty(max(end, 2 * len(self._ids)), np.uint64)
-            grown[: self.num_vertices] = self._ids[: self.num_vertices]
-            self._ids = grown
-        self._ids[self.num_vertices : end] = new
+        self._ids.reserve(end, self.num_vertices)
+        self._ids.array[self.num_vertices : end] = new
         self.num_vertices = end
 
     def by_vid(self) -> Array:
         """The id of each vertex number."""
-        return self._ids[: self.num_vertices].view(np.int64)
+        return self._ids.array[: self.num_vertices].view(np.int64)
 
-    def load(self, ids: Array) -> None:
-        """Take the ids of the first vertices, each once, in order of their numbers."""
+    def load(self, graph: PagedGraph) -> None:
+        """Take the ids and the vertex numbers of a graph, a part at a time."""
         assert self.num_vertices == 0
-        self.number(np.ascontiguousarray(ids).astype(np.uint64))
+        n, order = graph.num_vertices, graph.vid_of_rank
+        self._ids.reserve(n, 0)
+        ids: U64 = self._ids.array[:n]
+        for begin, part in _id_parts(graph):
+            end = begin + len(part)
+            where = slice(begin, end) if order is None else read_range(order, begin, end)
+            ids[where] = part
+        self._table.reserve(n)
+        for begin in range(0, n, BLOCK_IDS):
+            block = ids[begin : begin + BLOCK_IDS]
+            self._table.insert(block, np.full(len(block), NO_VERTEX, np.uint32))
+        assert len(self._table) == n
+        self.num_vertices = n
 
     @property
     def logged_bytes(self) -> float:
@@ -153,8 +190,9 @@ class IntIds(_OrderedIds):
         return 8.0
 
     def nbytes(self) -> int:
-        """Bytes held."""
-        return self._table.nbytes + self._ids.nbytes
+        """Bytes in memory."""
+        by_vid = 8 * self.num_vertices if self._folder is None else 0
+        return self._table.nbytes + by_vid + self._order_bytes
 
     def probe_distances(self) -> ProbeDistances:
         """How far ids are from home in their table."""
@@ -228,10 +266,10 @@ class StringIds(_OrderedIds):
             self._ids = np.concatenate([self._ids, new[::-1]])
         return self._ids
 
-    def load(self, ids: Array) -> None:
-        """Take the ids of the first vertices, each once, in order of their numbers."""
+    def load(self, graph: PagedGraph) -> None:
+        """Take the ids and the vertex numbers of a graph."""
         assert not self._vids
-        self.number(ids)
+        self.number(graph.ids_by_vid())
 
     @property
     def logged_bytes(self) -> float:
@@ -239,11 +277,23 @@ class StringIds(_OrderedIds):
         return 8.0 + self._characters / max(len(self._vids), 1)
 
     def nbytes(self) -> int:
-        """Bytes held, about."""
-        return self._characters + 120 * len(self._vids)
+        """Bytes in memory, about."""
+        held = self._ids.nbytes + self._order_bytes
+        return self._characters + 120 * len(self._vids) + held
 
     def probe_distances(self) -> None:
         """There is no table of ours."""
+
+
+def _id_parts(graph: PagedGraph) -> Iterator[tuple[int, Array]]:
+    """The ids of a graph in ascending order, a part at a time, and where each part begins."""
+    first = graph.description.first_id
+    if first is None:
+        yield from iter_parts(graph.ids)
+        return
+    for begin in range(0, graph.num_vertices, PART):
+        end = min(begin + PART, graph.num_vertices)
+        yield begin, np.arange(first + begin, first + end, dtype=np.uint64)
 
 
 def _check_most(num_vertices: int) -> None:

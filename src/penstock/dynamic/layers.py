@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from penstock.dynamic.changes import Gathered, Layer
+from penstock.dynamic.changes import Gathered
+from penstock.dynamic.tables import Layer
 from penstock.parallel import Workers
 from penstock.types import I64, U32, Array
 
@@ -70,6 +71,9 @@ class LowerLists(LayeredLists, Protocol):
     def missing_bytes(self, new_vertices: int, rows: int) -> int:
         """Address space that looking up a number of rows could need besides."""
 
+    def degrees_of(self, vertices: U32) -> U32:
+        """How long the lists of some vertices are."""
+
     def has(self, src: U32, dst: U32) -> _Bools:
         """Whether each edge is there, in an array that is the caller's."""
 
@@ -100,7 +104,9 @@ class FrozenSide:
         self.multigraph = side.multigraph
         self.workers = Workers(threads)
         self.bottom = side.bottom
-        self.layers = tuple(layer.frozen() for layer in side.layers)
+        lower = () if side.base is None else side.base.layers
+        removed = None if side.removed is None else side.removed.frozen()
+        self.layers = (*lower, Layer(side.added.frozen(), removed))
 
     @property
     def nbytes(self) -> int:
@@ -125,6 +131,13 @@ class FrozenSide:
     def degrees(self) -> U32:
         """How long each list is."""
         return self.side.degrees()
+
+    def degrees_of(self, vertices: U32) -> U32:
+        """How long the lists of some vertices are."""
+        degrees: U32 = np.zeros(len(vertices), np.uint32)
+        known = vertices < self.num_vertices
+        degrees[known] = self.side.degrees_of(vertices[known])
+        return degrees
 
     def has(self, src: U32, dst: U32) -> _Bools:
         """Whether each edge is there."""

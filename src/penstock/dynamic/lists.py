@@ -30,6 +30,7 @@ from penstock.dynamic.list_rows import RowRoom
 from penstock.dynamic.list_sizes import APART, AT_ONCE, CLASSES, EXTENT, MOST_DISTANCE, PARTS
 from penstock.dynamic.region import Pool, Region
 from penstock.dynamic.robin_hood import ProbeDistances
+from penstock.dynamic.tables import FrozenTables
 from penstock.errors import BudgetError
 from penstock.parallel import Workers
 from penstock.store import transpose
@@ -137,6 +138,14 @@ class DegreeAwareLists:
     def ends(self) -> U64:
         """Where it ends."""
         return self._by_vertex["ends"].array[: self.num_vertices]
+
+    def bounds(self, begin: int, end: int) -> tuple[U64, U64]:
+        """Where the lists of consecutive vertices begin and end."""
+        return self.starts[begin:end], self.ends[begin:end]
+
+    def frozen(self) -> FrozenTables:
+        """See :class:`~penstock.dynamic.tables.FreezableTables`."""
+        return FrozenTables(self.starts, self.ends, self.neighbours, self.columns)
 
     @property
     def nbytes(self) -> int:

@@ -22,10 +22,13 @@ import numpy as np
 
 from penstock.dynamic import merge_kernels as kernels
 from penstock.dynamic.base import BaseLists
-from penstock.dynamic.changes import Gathered, Layer
+from penstock.dynamic.changes import Gathered
 from penstock.dynamic.layers import LowerLists
 from penstock.dynamic.lists import DegreeAwareLists
+from penstock.dynamic.maintained.protocol import ByVertex
 from penstock.dynamic.merge_lists import Pieces, Work, merged
+from penstock.dynamic.sparse_lists import SparseLists
+from penstock.dynamic.tables import Layer
 from penstock.errors import OptionError
 from penstock.types import I64, U8, U32, Array
 
@@ -35,15 +38,16 @@ _NONE: I64 = np.empty(0, np.int64)
 class MergedSide:
     """Lists of a base and of what changed, as :class:`~penstock.dynamic.changes.LiveSide` has them.
 
-    Without a base, the added ones are all there are. ``removed`` holds pairs, each once, and no
-    columns; a side with a base that is given none makes its own.
+    Without a base, the added ones are all there are. With one, only the lists of vertices that
+    changed take memory. ``removed`` holds pairs, each once, and no columns; a side with a base that
+    is given none makes its own.
     """
 
     def __init__(
         self,
         base: LowerLists | None,
-        added: DegreeAwareLists,
-        removed: DegreeAwareLists | None = None,
+        added: DegreeAwareLists | SparseLists,
+        removed: SparseLists | None = None,
     ) -> None:
         self.base = base
         self.added = added
@@ -55,27 +59,40 @@ class MergedSide:
                     f"{base!r} was built with duplicates='keep' and may have parallel edges; "
                     "open it as a multigraph"
                 )
+            sparse = added if isinstance(added, SparseLists) else SparseLists(added)
+            self.added, self._changed = sparse, sparse.changed
             if removed is None:
-                self.removed = DegreeAwareLists(threads=base.workers.count)
-            self._live: U32 = np.array(base.degrees())
-            self._live_edges = base.num_edges
-            self._degrees: U32 = np.empty(0, np.uint32)
-            self._take_off_removed()
+                plain = DegreeAwareLists(threads=base.workers.count)
+                self.removed = SparseLists(plain, self._changed)
+            #: In a multigraph a removed pair may be several edges of the base: all of them, and
+            #: those of each vertex that changed, by its number.
+            self._gone_edges = 0
+            self._gone = ByVertex(np.uint32)
             self.grow(base.num_vertices)
-            self._degrees[: len(self._live)] = self._live
-            self._degrees[: added.num_vertices] += added.degrees()
+            self._take_off_removed()
 
     def _take_off_removed(self) -> None:
         """Count what is removed already."""
         assert self.base is not None
         assert self.removed is not None
-        if not self.removed.num_edges:
-            return
-        everyone = np.arange(self.removed.num_vertices, dtype=np.uint32)
-        gone = self.removed.gather(everyone)
-        src = np.repeat(everyone, np.diff(gone.offsets))
-        counts = self.base.count(src, gone.neighbours)
-        self._live_edges += int(kernels.change_live(src, -counts, self._live))
+        if self.multigraph and self.removed.num_edges:
+            everyone = self._changed.vertices
+            gone = self.removed.gather(everyone)
+            src = np.repeat(everyone, np.diff(gone.offsets))
+            self._count_gone(src, self.base.count(src, gone.neighbours))
+
+    def _count_gone(self, src: U32, gone: I64) -> None:
+        """Count edges of the base that are removed; in a multigraph."""
+        counts = self._gone.grow(self._changed.count)
+        kernels.add_counts(self._changed.numbers_of(src), gone, counts)
+        self._gone_edges += int(gone.sum())
+
+    def _gone_of(self, vertices: U32) -> U32:
+        """How many edges of some vertices of the base are removed."""
+        assert self.removed is not None
+        if self.multigraph:
+            return self._gone.grow(self._changed.count)[self._changed.numbers_of(vertices)]
+        return self.removed.lengths_of(vertices)
 
     def stand_on(self, base: LowerLists) -> None:
         """Go on with another base that has the same lists: what changed since is the same."""
@@ -107,22 +124,26 @@ class MergedSide:
     @property
     def num_edges(self) -> int:
         """Entries of all lists."""
-        return self.added.num_edges + (0 if self.base is None else self._live_edges)
+        if self.base is None or self.removed is None:
+            return self.added.num_edges
+        gone = self._gone_edges if self.multigraph else self.removed.num_edges
+        return self.added.num_edges + self.base.num_edges - gone
 
     @property
     def changed_bytes(self) -> int:
-        """Bytes of what changed since the base."""
-        if self.base is None or self.removed is None:
-            return self.added.chunk_bytes
-        return self.added.chunk_bytes + self.removed.chunk_bytes + self.base.changed_bytes
+        """Bytes of what changed since the base: merging gives them back."""
+        if self.base is None:
+            return self.added.nbytes
+        mine = self.nbytes - self.base.nbytes - self._changed.fixed_bytes
+        return mine + self.base.changed_bytes
 
     @property
     def nbytes(self) -> int:
         """Bytes in memory."""
         if self.base is None or self.removed is None:
             return self.added.nbytes
-        by_vertex = self._live.nbytes + self._degrees.nbytes
-        return self.added.nbytes + self.removed.nbytes + by_vertex + self.base.nbytes
+        numbered = self._changed.nbytes + self._gone.now.nbytes
+        return self.added.nbytes + self.removed.nbytes + numbered + self.base.nbytes
 
     def missing_bytes(self, new_vertices: int, rows: int) -> int:
         """Address space that a number of rows could need besides."""
@@ -134,30 +155,27 @@ class MergedSide:
     def grow(self, num_vertices: int) -> None:
         """Have so many vertices; new ones have no edges."""
         self.added.grow(num_vertices)
-        if self.base is None:
-            return
-        assert self.removed is not None
-        self.removed.grow(self.added.num_vertices)
-        have, need = len(self._degrees), self.added.num_vertices
-        if need > have:
-            degrees: U32 = np.zeros(max(need, have + have // 2), np.uint32)
-            degrees[:have] = self._degrees
-            self._degrees = degrees
 
     def degrees(self) -> U32:
-        """How long each list is; true until the next batch, and not to be changed."""
-        if self.base is None:
+        """How long each list is; not to be changed."""
+        if isinstance(self.added, DegreeAwareLists):
             return self.added.degrees()
-        degrees = self._degrees[: self.num_vertices]
-        degrees.flags.writeable = False
+        assert self.base is not None
+        changed = self._changed.vertices
+        if not len(changed) and self.num_vertices == self.base.num_vertices:
+            return self.base.degrees()
+        degrees: U32 = np.zeros(self.num_vertices, np.uint32)
+        degrees[: self.base.num_vertices] = self.base.degrees()
+        degrees[changed] += self.added.lengths_of(changed) - self._gone_of(changed)
         return degrees
 
     def degrees_of(self, vertices: U32) -> U32:
         """How long the lists of some vertices are."""
-        if self.base is not None:
-            return self._degrees[vertices]
-        sizes = self.added.ends[vertices] - self.added.starts[vertices]
-        return sizes.astype(np.uint32)
+        if isinstance(self.added, DegreeAwareLists):
+            return (self.added.ends[vertices] - self.added.starts[vertices]).astype(np.uint32)
+        assert self.base is not None
+        degrees: U32 = self.base.degrees_of(vertices).astype(np.uint32)
+        return degrees + self.added.lengths_of(vertices) - self._gone_of(vertices)
 
     def has(self, src: U32, dst: U32) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Whether each edge ``src -> dst`` is there."""
@@ -224,6 +242,11 @@ class MergedSide:
 
     # Batches
 
+    def load_rows(self, src: U32, dst: U32, columns: Sequence[Array] = ()) -> U8:
+        """Add many edges to a side that has none, and no base."""
+        assert isinstance(self.added, DegreeAwareLists)
+        return self.added.load_rows(src, dst, columns)
+
     def apply(
         self, src: U32, dst: U32, adds: U8 | None = None, columns: Sequence[Array] = ()
     ) -> U8:
@@ -237,11 +260,8 @@ class MergedSide:
             return changed
         in_base = self.base.has(src, dst)
         if self.added.columns:
-            result = self._apply_valued(src, dst, adds, columns, np.flatnonzero(in_base))
-        else:
-            result = self._apply_plain(src, dst, adds, in_base)
-        self._refresh(src)
-        return result
+            return self._apply_valued(src, dst, adds, columns, np.flatnonzero(in_base))
+        return self._apply_plain(src, dst, adds, in_base)
 
     def _apply_plain(self, src: U32, dst: U32, adds: U8 | None, in_base: Any) -> U8:
         assert self.removed is not None
@@ -251,13 +271,10 @@ class MergedSide:
         others = np.flatnonzero(~in_base)
         result: U8 = np.empty(len(src), np.uint8)
         ops: U8 = np.ones(len(rows), np.uint8) if adds is None else adds[rows]
-        changed = self.removed.apply(src[rows], dst[rows], (ops == 0).astype(np.uint8))
-        result[rows] = changed
+        result[rows] = self.removed.apply(src[rows], dst[rows], (ops == 0).astype(np.uint8))
         result[others] = self.added.apply(
             src[others], dst[others], None if adds is None else adds[others]
         )
-        signs = np.where(ops != 0, 1, -1) * changed
-        self._live_edges += int(kernels.change_live(src[rows], signs, self._live))
         return result
 
     def _apply_valued(
@@ -268,10 +285,7 @@ class MergedSide:
         if len(rows):
             # The first row of an edge that was alive in the base: to the added ones a change of
             # its values looks like a new edge, and its deletion like that of none.
-            first = self.removed.apply(src[rows], dst[rows])
-            result[rows] ^= first
-            lost = -first.astype(np.int64)
-            self._live_edges += int(kernels.change_live(src[rows], lost, self._live))
+            result[rows] ^= self.removed.apply(src[rows], dst[rows])
         return result
 
     def apply_counted(
@@ -288,14 +302,13 @@ class MergedSide:
         if adds is not None:
             deletions = np.flatnonzero(adds == 0)
             self._remove_parallel(src[deletions], dst[deletions], deletions, counts)
-        self._refresh(src)
         return counts
 
     def change(
         self, src: U32, dst: U32, adds: U8 | None = None, columns: Sequence[Array] = ()
     ) -> tuple[int, int]:
         """As :meth:`apply`, but says only how many edges appeared and went in all."""
-        if self.base is None:
+        if isinstance(self.added, DegreeAwareLists):
             return self.added.change(src, dst, adds, columns)
         return totals(self.apply_counted(src, dst, adds, columns), adds)
 
@@ -312,10 +325,7 @@ class MergedSide:
         if len(some):
             gone = there[some] * self.removed.apply(src[some], dst[some])
             counts[rows[some]] += gone.astype(np.uint32)
-            self._live_edges += int(kernels.change_live(src[some], -gone, self._live))
-
-    def _refresh(self, src: U32) -> None:
-        kernels.refresh_degrees(src, self._live, self.added.starts, self.added.ends, self._degrees)
+            self._count_gone(src[some], gone)
 
 
 def totals(counts: U32, adds: U8 | None) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -19,9 +20,12 @@ import numpy as np
 from penstock.config import thread_count
 from penstock.dynamic import merge_kernels as kernels
 from penstock.dynamic.base import BaseLists
-from penstock.dynamic.changes import Gathered, Layer, StandingLists, Tables
+from penstock.dynamic.changes import Gathered, StandingLists
+from penstock.dynamic.id_order import Empty, order_ids
 from penstock.dynamic.layers import LayeredLists
 from penstock.dynamic.merge_lists import merged
+from penstock.dynamic.scratch import scratch_array
+from penstock.dynamic.tables import Layer, Tables
 from penstock.errors import OptionError
 from penstock.parallel import ordered_map
 from penstock.progress import Progress, Silent
@@ -248,13 +252,9 @@ class _Writer:
         )
 
     def _sorted(self, lists: Tables, begin: int, end: int) -> Gathered:
-        """The lists of vertices that follow each other, each in order; those that there are not are
-        empty.
-        """
-        starts, ends = lists.starts, lists.ends
-        known = max(min(end, len(starts)), begin)
-        sizes: I64 = np.zeros(end - begin, np.int64)
-        sizes[: known - begin] = ends[begin:known] - starts[begin:known]
+        """The lists of vertices that follow each other, each in order."""
+        starts, ends = lists.bounds(begin, end)
+        sizes = (ends - starts).astype(np.int64)
         offsets: I64 = np.zeros(end - begin + 1, np.int64)
         np.cumsum(sizes, out=offsets[1:])
         total = int(offsets[-1])
@@ -262,7 +262,7 @@ class _Writer:
         keys: U64 = np.empty(total, np.uint64)
         places: U64 = np.empty(total if lists.columns else 0, np.uint64)
         standing = StandingLists(starts, ends, lists.neighbours)
-        kernels.list_keys(begin, known, shift, standing, keys, places)
+        kernels.list_keys(shift, standing, keys, places)
         keys, places = _sort(keys, places, shift + (end - begin).bit_length())
         return Gathered(
             offsets,
@@ -341,19 +341,13 @@ def _write_numbers(target: GraphFolder | MemoryTarget, values: I64) -> tuple[IdS
     first, last = int(values.min()), int(values.max())
     if first < 0:
         raise OptionError(f"ids: expected numbers from 0 to 2**63 - 1, got {first}")
-    order: U32 | None = None
-    everyone: U32 = np.arange(len(values), dtype=np.uint32)
-    ranged = last - first + 1 == len(values)
-    if not (values[1:] > values[:-1]).all():
-        if ranged:
-            order = np.empty(len(values), np.uint32)
-            order[values - first] = everyone
-        else:
-            order = np.argsort(values, kind="stable").astype(np.uint32)
-            values = values[order]
-    if ranged:
+    empty: Empty = np.empty
+    if isinstance(target, GraphFolder):
+        empty = partial(scratch_array, target.scratch)
+    ascending, order = order_ids(values, empty)
+    if last - first + 1 == len(values):
         return IdSpec("range", first), order
-    target.save("ids.npy", values)
+    target.save("ids.npy", ascending)
     return IdSpec("int", 0, "ids.npy"), order
 
 

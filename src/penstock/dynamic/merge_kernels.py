@@ -114,25 +114,10 @@ def take_values(lo, hi, origin, base, added, out):  # type: ignore[no-untyped-de
 
 
 @kernel
-def refresh_degrees(src, live, starts, ends, degrees):  # type: ignore[no-untyped-def]
-    """The degrees of some vertices: what lives of the base, and what was added."""
-    for i in range(len(src)):
-        v = _U(src[i])
-        size = ends[v] - starts[v]
-        if v < _U(len(live)):
-            size += _U(live[v])
-        degrees[v] = np.uint32(size)
-
-
-@kernel
-def change_live(src, changes, live):  # type: ignore[no-untyped-def]
-    """Edges of the base that came back to life or went; returns how many more there are."""
-    total = np.int64(0)
-    for i in range(len(src)):
-        v = _U(src[i])
-        live[v] = np.uint32(np.int64(live[v]) + np.int64(changes[i]))
-        total += np.int64(changes[i])
-    return total
+def add_counts(places, more, counts):  # type: ignore[no-untyped-def]
+    """Add to the counts at some places, which may repeat."""
+    for i in range(len(places)):
+        counts[places[i]] += np.uint32(more[i])
 
 
 @kernel
@@ -148,15 +133,15 @@ def count_loops(first, degrees, neighbours):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def list_keys(begin, end, shift, lists, keys, places):  # type: ignore[no-untyped-def]
-    """The entries of the lists of vertices ``begin`` to ``end`` as keys to sort by: the number of
-    the list, shifted, and the neighbour. ``places``, unless empty, becomes the place of each.
+def list_keys(shift, lists, keys, places):  # type: ignore[no-untyped-def]
+    """The entries of lists as keys to sort by: the number of the list, shifted, and the neighbour.
+    ``places``, unless empty, becomes the place of each.
     """
     starts, ends, neighbours = lists.starts, lists.ends, lists.neighbours
     k = _U(0)
-    for v in range(begin, end):
-        high = _U(v - begin) << _U(shift)
-        for e in range(starts[v], ends[v]):
+    for i in range(len(starts)):
+        high = _U(i) << _U(shift)
+        for e in range(starts[i], ends[i]):
             keys[k] = high | _U(neighbours[_U(e)])
             if len(places) > 0:
                 places[k] = _U(e)

@@ -1,208 +1,47 @@
-"""A Robin Hood hash table from 64-bit keys to 32-bit values, over arrays that may be mapped.
+"""A Robin Hood hash table that numbers 63-bit keys: 9 bytes a slot, exact, and grown in place.
 
-Open addressing, linear probing. Each slot has one management byte: 0 if it was never used, else the
-probe distance plus one in 7 bits, and the highest bit if what was there is deleted (a tombstone
-keeps its distance). An entry takes the place of one that is nearer to its home, so distances vary
-little. A search ends at an unused slot or at one whose entry is nearer to its home than the
-searched key would be.
+A bijection of the 63-bit numbers makes a *hash* of each key. There are ``S = parts << bits`` slots,
+with 4 to 7 parts. The *home* of a hash is ``hash * S >> 63``, and its *tag* the next ``61 - bits``
+bits of that product. Entries are in the order of their hashes, each at home or after it (open
+addressing, linear probing). A slot has a management byte, 0 if it is unused, else the distance of
+its entry from home plus one, and a word: the tag above ``bits + 3`` bits of value. A search ends at
+a slot whose entry is nearer to its home than the searched key would be, or has a larger tag.
 
-The table doubles at a load of 0.9 or when a distance would not fit its 7 bits, and is hashed anew
-when a quarter of its slots are tombstones.
+**Exact.** The management byte says where the home is. Of one home, the products differ by multiples
+of ``S``, which is at least ``4 << bits``; a tag leaves out the last ``bits + 2`` bits of a product.
+So tags differ, and ascend with the hashes. Values are 0, 1, 2, ... in the order of insertion, fewer
+than ``7 << bits``: they fit.
+
+**Grown in place**, by a quarter or less, in one pass, because entries stay in order:
+
+- They are moved to the end of the larger table first, by ``D`` slots, as many as are new, and then
+  taken from there in order. A home moves by ``D`` slots at most, and with the homes the places: a
+  place is not written before the entry there was taken.
+- Rounding brings two homes nearer to each other by one slot at most when the table grows, so no
+  distance grows by more than one. There are fewer than 95 sizes; entries are inserted up to a
+  distance of 151. So distances stay below 247.
+
+If an entry would be further from home though the table is not even half full, keys were chosen to
+collide: all are hashed again with random multipliers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.jit import helper, kernel, prefetch
-from penstock.types import NO_VERTEX, U8, U32, U64, Array
+from penstock.dynamic import robin_hood_kernels as kernels
+from penstock.dynamic.region import Region
+from penstock.dynamic.robin_hood_kernels import AHEAD, Shape, Slots
+from penstock.types import U32, U64, Array
 
-#: Entries over slots, at most.
-MOST_LOAD = 0.9
-#: The longest probe distance that a management byte can tell.
-MOST_DISTANCE = 126
-#: Slots of a new table.
-FIRST_SLOTS = 1 << 10
-#: Keys that a look-up is ahead of itself by, in fetching their slots.
-AHEAD = 12
+#: Slots behind the last home.
+SPARE_SLOTS = 256
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_TOMB = np.uint8(0x80)
-_DISTANCE = np.uint8(0x7F)
-#: The types of marks, keys and values.
-_KINDS = (np.uint8, np.uint64, np.uint32)
-
-
-class Slots(NamedTuple):
-    """The slots of a table: management bytes, keys and values."""
-
-    marks: U8
-    keys: U64
-    values: U32
-
-
-@helper
-def _mixed(key):  # type: ignore[no-untyped-def]
-    """All bits of a key in each bit of the result: ids that step by a power of two are common."""
-    mixed = (key ^ (key >> np.uint64(32))) * _GOLDEN
-    return mixed ^ (mixed >> np.uint64(29))
-
-
-@kernel
-def _find(begin, end, keys, table, out):  # type: ignore[no-untyped-def]
-    """The value of each key, NO_VERTEX if it is not there; returns how many are not."""
-    marks, slots, values = table
-    mask = np.uint64(len(marks) - 1)
-    one, shift = np.uint64(1), np.uint64(20)
-    missing = 0
-    for i in range(np.uint64(begin), np.uint64(end)):
-        later = min(i + np.uint64(AHEAD), np.uint64(end) - one)
-        ahead = (_mixed(keys[later]) >> shift) & mask
-        prefetch(marks, ahead)
-        prefetch(slots, ahead)
-        key = keys[i]
-        at = (_mixed(key) >> shift) & mask
-        distance = np.uint8(1)
-        found = np.uint32(NO_VERTEX)
-        while True:
-            mark = marks[at]
-            # Of the longest distances only the first 7 bits are told: no entry is further.
-            if (mark & _DISTANCE) < distance:
-                missing += 1
-                break
-            if slots[at] == key and mark < _TOMB:
-                found = values[at]
-                break
-            at = (at + one) & mask
-            distance += np.uint8(1)
-        out[i] = found
-    return missing
-
-
-@kernel
-def _rehash(old, table, state):  # type: ignore[no-untyped-def]
-    """Put all entries into another table; False if one of them is too far from home."""
-    marks, slots, values = old
-    mask = np.uint64(len(table.marks) - 1)
-    for at in range(np.uint64(len(marks))):
-        mark = marks[at]
-        if mark == 0 or mark >= _TOMB:
-            continue
-        home = (_mixed(slots[at]) >> np.uint64(20)) & mask
-        key, value = slots[at], values[at]
-        if _carry(key, value, home, np.uint8(1), table, state) < 0:
-            return False
-    return True
-
-
-@kernel
-def _insert(keys, wanted, most, table, first, new_keys, out, state):  # type: ignore[no-untyped-def]
-    """Give each key that has no value (``out`` is NO_VERTEX) the next one from ``first`` on, equal
-    keys the same; new keys are listed. ``state``: entries, tombstones. Stops, returning where, when
-    the table must grow; an entry that had to leave is then in ``state[2:4]`` with ``state[4]`` = 1.
-    """
-    marks, slots, values = table
-    mask = np.uint64(len(marks) - 1)
-    one = np.uint64(1)
-    count = 0
-    for i in range(wanted, len(keys)):
-        if out[i] != np.uint32(NO_VERTEX):
-            continue
-        if state[0] >= most:
-            state[5] = count
-            return i
-        key = keys[i]
-        at = (_mixed(key) >> np.uint64(20)) & mask
-        distance = np.uint8(1)
-        found = False
-        while True:
-            mark = marks[at]
-            if (mark & _DISTANCE) < distance:
-                break
-            if slots[at] == key and mark < _TOMB:
-                out[i] = values[at]
-                found = True
-                break
-            at = (at + one) & mask
-            distance += np.uint8(1)
-        if found:
-            continue
-        value = np.uint32(first + count)
-        placed = _carry(key, value, at, distance, table, state)
-        out[i] = value
-        new_keys[count] = key
-        count += 1
-        if placed < 0:
-            state[5] = count
-            return i + 1
-        state[0] += 1
-        state[1] -= placed
-    state[5] = count
-    return len(keys)
-
-
-@helper
-def _carry(key, value, at, distance, table, state):  # type: ignore[no-untyped-def]
-    """Put in an entry whose key is not there, from where a search for it ended. Returns 1 if a
-    tombstone made room, 0 if an unused slot did, -1 if the table must grow first: then one entry,
-    perhaps another, is kept aside in ``state``.
-    """
-    marks, slots, values = table
-    mask = np.uint64(len(marks) - 1)
-    one = np.uint64(1)
-    while True:
-        if distance > np.uint8(MOST_DISTANCE):
-            state[2] = np.int64(key)
-            state[3] = np.int64(value)
-            state[4] = 1
-            return -1
-        mark = marks[at]
-        here = mark & _DISTANCE
-        if mark == 0 or (mark >= _TOMB and here <= distance):
-            marks[at] = distance
-            slots[at] = key
-            values[at] = value
-            return 1 if mark >= _TOMB else 0
-        if here < distance:
-            marks[at] = distance
-            slots[at], key = key, slots[at]
-            values[at], value = value, values[at]
-            distance = here
-        at = (at + one) & mask
-        distance += np.uint8(1)
-
-
-@kernel
-def _delete(keys, table, out):  # type: ignore[no-untyped-def]
-    """Leave tombstones where keys were; returns how many were there."""
-    marks, slots, _ = table
-    mask = np.uint64(len(marks) - 1)
-    one = np.uint64(1)
-    count = 0
-    for i in range(len(keys)):
-        at = (_mixed(keys[i]) >> np.uint64(20)) & mask
-        distance = np.uint8(1)
-        out[i] = 0
-        while (marks[at] & _DISTANCE) >= distance:
-            if slots[at] == keys[i] and marks[at] < _TOMB:
-                marks[at] |= _TOMB
-                out[i] = 1
-                count += 1
-                break
-            at = (at + one) & mask
-            distance += np.uint8(1)
-    return count
-
-
-@kernel
-def _distances(marks, histogram):  # type: ignore[no-untyped-def]
-    for at in range(len(marks)):
-        if marks[at] != 0 and marks[at] < _TOMB:
-            histogram[marks[at] - 1] += 1
+_U = np.uint64
+_SMALLEST = Shape(_U(4), _U(8), _U(0x9E3779B97F4A7C15), _U(0xBF58476D1CE4E5B9))
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,19 +65,14 @@ class ProbeDistances:
 
 
 class RobinHoodTable:
-    """64-bit keys to 32-bit values; grows by itself. Not for several threads at once, except
-    :meth:`find`, which changes nothing.
+    """Keys 0 .. 2**63 - 1 and their numbers in the order of insertion; grows by itself. Not for
+    several threads at once, except :meth:`find`, which changes nothing.
     """
 
-    def __init__(self, zeros: Callable[[int, Any], Array] = np.zeros) -> None:
-        #: Makes an array of zeros, perhaps a mapped one.
-        self._zeros = zeros
-        self._take(FIRST_SLOTS)
-        self.tombstones = 0
+    def __init__(self) -> None:
+        self._shape = _SMALLEST
         self._entries = 0
-
-    def _take(self, slots: int) -> None:
-        self._slots = Slots._make(self._zeros(slots, kind) for kind in _KINDS)
+        self._marks, self._words = _new_slots(self._shape)
 
     def __len__(self) -> int:
         return self._entries
@@ -246,66 +80,104 @@ class RobinHoodTable:
     @property
     def capacity(self) -> int:
         """Slots there are."""
-        return len(self._slots.marks)
+        return self._shape.slots
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its arrays."""
-        return sum(each.nbytes for each in self._slots)
+        """Bytes of its slots."""
+        return 9 * (self.capacity + SPARE_SLOTS)
+
+    @property
+    def _slots(self) -> Slots:
+        length = self.capacity + SPARE_SLOTS
+        return Slots(self._marks.array[:length], self._words.array[:length])
 
     def find(self, keys: U64, out: U32, begin: int = 0, end: int | None = None) -> int:
-        """The values of some of the keys into ``out``, NO_VERTEX for those that are not there;
+        """The numbers of some of the keys into ``out``, NO_VERTEX for those that are not there;
         returns how many are not.
         """
         stop = len(keys) if end is None else end
-        return int(_find(begin, stop, keys, self._slots, out))
+        buffers = tuple(np.empty((3, AHEAD), np.uint64))
+        return int(kernels.find(begin, stop, keys, self._slots, self._shape, buffers, out))
 
-    def insert(self, keys: U64, out: U32, first: int) -> U64:
-        """Give the keys whose entry of ``out`` is NO_VERTEX their values there; those that are not
-        in the table get the next values from ``first`` on. Returns the new keys in that order.
+    def insert(self, keys: U64, out: U32) -> U64:
+        """Give the keys whose entry of ``out`` is NO_VERTEX their numbers there; those that are not
+        in the table get the next ones. Returns the new keys in that order.
         """
-        new: list[U64] = []
-        room: U64 = np.empty(len(keys), np.uint64)
-        at = count = 0
+        new: U64 = np.empty(len(keys), np.uint64)
+        buffers = tuple(np.empty((3, AHEAD), np.uint64))
+        at, before = 0, self._entries
         while at < len(keys):
-            state = np.array([self._entries, self.tombstones, 0, 0, 0, 0], np.int64)
-            most = int(MOST_LOAD * self.capacity)
-            at = int(_insert(keys, at, most, self._slots, first + count, room, out, state))
-            self._entries, self.tombstones = int(state[0]), int(state[1])
-            added = int(state[5])
-            new.append(room[:added].copy())
-            count += added
-            if at < len(keys) or state[4]:
-                left = (state[2:3].view(np.uint64), state[3:4]) if state[4] else None
-                self._rebuild(2 * self.capacity, left)
-        return np.concatenate(new) if new else room[:0]
-
-    def delete(self, keys: U64) -> Array:
-        """Take keys out; says of each whether it was there."""
-        out: Array = np.empty(len(keys), np.uint8)
-        gone = int(_delete(keys, self._slots, out))
-        self._entries -= gone
-        self.tombstones += gone
-        if 4 * self.tombstones > self.capacity:
-            self._rebuild(self.capacity, None)
-        return out
-
-    def _rebuild(self, slots: int, left: tuple[Array, Array] | None) -> None:
-        """Hash everything anew, into so many slots or more."""
-        old = self._slots
-        while True:
-            self._take(slots)
-            if _rehash(old, self._slots, np.zeros(6, np.int64)):
+            room = new[self._entries - before :]
+            shape, most = self._shape, _U(self._shape.most)
+            have, table = _U(self._entries), self._slots
+            found = kernels.insert(at, keys, table, shape, have, most, buffers, room, out)
+            at, self._entries = map(int, found)
+            if at == len(keys):
                 break
-            slots *= 2
-        self.tombstones = 0
-        if left is not None:
-            # The one that had no place; with so much room it has one now.
-            one: U32 = np.full(1, NO_VERTEX, np.uint32)
-            self.insert(left[0].copy(), one, int(left[1][0]))
+            del table  # memory that is in use cannot be moved
+            if 2 * self._entries < self.capacity:
+                self._reseed()
+            else:
+                self._grow(shape.next())
+        return new[: self._entries - before]
+
+    def reserve(self, entries: int) -> None:
+        """Have room for a number of entries, if they are not chosen to collide."""
+        self._grow(self._shape_for(entries))
+
+    def missing_bytes(self, entries: int) -> int:
+        """Address space that would be needed besides for a number of entries."""
+        length = self._shape_for(entries).slots + SPARE_SLOTS
+        return self._marks.missing_bytes(length) + self._words.missing_bytes(length)
+
+    def _shape_for(self, entries: int) -> Shape:
+        shape = self._shape
+        while shape.most < entries:
+            shape = shape.next()
+        return shape
+
+    def _grow(self, shape: Shape) -> None:
+        if shape.slots == self.capacity:
+            return
+        length, used = shape.slots + SPARE_SLOTS, self.capacity + SPARE_SLOTS
+        self._marks.reserve(length, used)
+        self._words.reserve(length, used)
+        old, self._shape = self._shape, shape
+        table, moved = self._slots, length - used
+        for end in range(used, 0, -moved):
+            begin = max(end - moved, 0)
+            for array in table:
+                array[begin + moved : end + moved] = array[begin:end]
+        kernels.spread(old, shape, table)
+
+    def _reseed(self) -> None:
+        """Hash everything again, by random multipliers."""
+        old, shape = self._slots, self._shape
+        inverses = tuple(_U(pow(int(each), -1, 1 << 64)) for each in shape[2:])
+        placed = False
+        while not placed:
+            regions = _new_slots(shape)
+            new = shape._replace(first=_multiplier(), second=_multiplier())
+            table = Slots(*(region.array for region in regions))
+            placed = kernels.rehash(old, shape, inverses, table, new)
+        self._shape, (self._marks, self._words) = new, regions
 
     def probe_distances(self) -> ProbeDistances:
         """How far entries are from home."""
-        histogram = np.zeros(MOST_DISTANCE + 1, np.int64)
-        _distances(self._slots.marks, histogram)
-        return ProbeDistances.of(histogram)
+        counts = np.zeros(SPARE_SLOTS, np.int64)
+        for begin in range(0, self.capacity + SPARE_SLOTS, 1 << 20):
+            counts += np.bincount(self._slots.marks[begin : begin + (1 << 20)], minlength=256)
+        return ProbeDistances.of(counts[1:])
+
+
+def _new_slots(shape: Shape) -> tuple[Region, Region]:
+    """Memory for management bytes and words."""
+    marks, words = Region(np.uint8), Region(np.uint64)
+    for region in (marks, words):
+        region.reserve(shape.slots + SPARE_SLOTS, 0)
+    return marks, words
+
+
+def _multiplier() -> np.uint64:
+    return _U(int.from_bytes(os.urandom(8), "little") | 1)

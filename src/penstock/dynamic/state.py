@@ -24,6 +24,7 @@ from penstock.dynamic.region import check_reservable
 from penstock.dynamic.view import LiveView, Version
 from penstock.dynamic.view_lists import Side
 from penstock.parallel import Workers
+from penstock.process import return_freed_memory
 from penstock.store.paged import PagedGraph
 from penstock.store.source import Description
 from penstock.types import NO_VERTEX, U8, U32, Array, Direction, IdKind
@@ -52,10 +53,13 @@ class State:
         base: PagedGraph | None = None,
         threads: int | None = None,
         threshold: int = THRESHOLD,
+        folder: Path | None = None,
     ) -> None:
+        """``folder``: where scratch files may be; None: ids are in memory."""
         self.schema = schema
         self.threads = thread_count(threads)
         self._threshold = threshold
+        self._folder = folder
         self.workers = Workers(self.threads)
         self.ids: Ids = self._make_ids(schema.ids or "int")
         self._ids_known = schema.ids is not None
@@ -63,7 +67,8 @@ class State:
         self.num_edges = 0 if base is None else base.num_edges
         if base is not None and base.num_vertices:
             self.set_id_kind(base.id_kind)
-            self.ids.load(base.ids_by_vid())
+            self.ids.load(base)
+            return_freed_memory()
         self.columns = [ByVertex(column.dtype) for column in schema.vertex_columns]
         self._grow()
         #: Where a store of in-lists may be put, if that cannot be in memory.
@@ -71,7 +76,7 @@ class State:
         self._reverse_store: PagedGraph | None = None
 
     def _make_ids(self, kind: IdKind) -> Ids:
-        return IntIds(self.workers) if kind == "int" else StringIds()
+        return IntIds(self.workers, self._folder) if kind == "int" else StringIds()
 
     def set_id_kind(self, kind: IdKind) -> None:
         """From now on ids are of this kind; nothing if that is known already."""
@@ -105,6 +110,7 @@ class State:
             self.sides[direction].stand_on(base)
             if frozen is not None:
                 frozen.close()
+        return_freed_memory()
 
     def _make_sides(self, base: PagedGraph | None) -> dict[Direction, MergedSide]:
         """Those that the base has, or that there are from the beginning."""
@@ -141,7 +147,7 @@ class State:
         if not self.can_reverse:
             return self.sides["in"]
         out, lists = self.sides["out"], self._new_lists()
-        if out.base is None:
+        if isinstance(out.added, DegreeAwareLists):
             lists.load_reversed(out.added)
             side = MergedSide(None, lists)
         else:
@@ -176,10 +182,19 @@ class State:
         """Vertices there are."""
         return self.ids.num_vertices
 
+    def memory(self) -> dict[str, int]:
+        """Bytes in memory, by what takes them: ids; what all vertices take besides; lists, their
+        indexes, and what only vertices that changed since the base take.
+        """
+        sides = self.sides.values()
+        fixed = sum(side.nbytes - side.changed_bytes for side in sides)
+        columns = sum(column.now.nbytes for column in self.columns)
+        return {"ids": self.ids.nbytes(), "vertices": fixed + columns, "lists": self.changed_bytes}
+
     @property
     def nbytes(self) -> int:
-        """Bytes in memory: lists, their indexes, what there is by vertex, and the table of ids."""
-        return sum(side.nbytes for side in self.sides.values()) + self.ids.nbytes()
+        """Bytes in memory."""
+        return sum(self.memory().values())
 
     @property
     def changed_bytes(self) -> int:
@@ -275,12 +290,11 @@ class State:
         """Many edges at once into a graph that has none."""
         if not self.schema.directed:
             both = _BothWays.of(src, dst, None, columns)
-            new = self.sides["out"].added.load_rows(both.src, both.dst, both.columns)
+            new = self.sides["out"].load_rows(both.src, both.dst, both.columns)
             return new[both.first].astype(np.uint32)
         if "in" in self.sides:
-            self.sides["in"].added.load_rows(dst, src, columns)
-        new = self.sides["out"].added.load_rows(src, dst, columns)
-        return new.astype(np.uint32)
+            self.sides["in"].load_rows(dst, src, columns)
+        return self.sides["out"].load_rows(src, dst, columns).astype(np.uint32)
 
     def _told(self, src: U32, dst: U32, adds: U8 | None, counts: U32) -> tuple[U32, U32, U32, U32]:
         """Edges that came and went, seen from before and after the batch. If edges have values, one

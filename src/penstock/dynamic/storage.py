@@ -99,13 +99,23 @@ class Storage:
             self._create(path, given, base)
 
     def _make_state(self, schema: LiveSchema, base: PagedGraph | None) -> State:
-        state = State(schema, base=base, threads=self._threads, threshold=self._threshold)
+        state = State(
+            schema, base=base, threads=self._threads, threshold=self._threshold,
+            folder=self._scratch_folder(),
+        )  # fmt: skip
         if self._folder is not None and not self.read_only:
             folder = self._folder
             state.reverse_path = lambda: folder.reverse.path
         if schema.reverse and state.can_reverse:
             state.build_reverse(self.budget)
         return state
+
+    def _scratch_folder(self) -> Path | None:
+        """Where scratch files go, if there may be any: a reader may have no right to write."""
+        if self.path is None:
+            return None
+        folder = self.path if self.path.exists() else self.path.parent
+        return folder if os.access(folder, os.W_OK) else None
 
     def _create(self, path: Path, given: GivenSchema, base: PagedGraph | None) -> None:
         schema = given.of_new(base)
@@ -247,7 +257,9 @@ class Storage:
     @property
     def log_bytes(self) -> int:
         """How long the logs are together."""
-        return self._earlier_bytes + (0 if self._log is None else self._log.num_bytes)
+        if self._log is not None:
+            return self._earlier_bytes + self._log.num_bytes
+        return self._earlier_bytes + (0 if self.recovery is None else self.recovery.end.end)
 
     def write_to(
         self, path: Path, *, overwrite: bool, progress: Progress | None, whole: bool = True

@@ -17,7 +17,6 @@ import numpy as np
 
 from penstock.config import thread_count
 from penstock.dynamic import reverse
-from penstock.dynamic.base_kernels import is_ascending
 from penstock.dynamic.reverse import reverse_in_memory, stored_bytes
 from penstock.dynamic.view_lists import (
     ChangedLists,
@@ -29,9 +28,7 @@ from penstock.dynamic.view_lists import (
 )
 from penstock.dynamic.view_pages import survey
 from penstock.errors import PenstockError
-from penstock.jit import kernel
 from penstock.parallel import Workers, ordered_map
-from penstock.radix import sort_pairs
 from penstock.store import transpose
 from penstock.store.graph import Graph
 from penstock.store.grouping import Grouping, group_lists
@@ -39,10 +36,7 @@ from penstock.store.kept import Kept
 from penstock.store.list_graph import FixedIds, ListGraph, MemoryLists
 from penstock.store.paged import PagedGraph
 from penstock.store.source import Description, ListArrays, ListStats
-from penstock.types import NO_VERTEX, U32, U64, Adjacency, Array, Direction
-
-#: Ids up to so many times their number are put in order without sorting.
-_DENSE = 4
+from penstock.types import U32, Adjacency, Array, Direction
 
 
 class IdSource(Protocol):
@@ -80,7 +74,8 @@ def snapshot(version: Version) -> Graph:
     ids = FixedIds(*version.ids.in_order(), version.ids.kept)
     can_reverse = version.make_in is not None
     if all(side.is_in_place for side in version.sides.values()):
-        lists = {each: freeze_lists(side.added) for each, side in version.sides.items()}
+        n = version.description.num_vertices
+        lists = {each: freeze_lists(side.added, n) for each, side in version.sides.items()}
         return ListGraph(version.description, ids, lists, can_reverse=can_reverse)
     sides = {direction: freeze(side) for direction, side in version.sides.items()}
     frozen = replace(version, ids=ids, sides=sides, make_in=None)
@@ -90,7 +85,7 @@ def snapshot(version: Version) -> Graph:
 
     def make_in(memory: int | None) -> Side:
         store = reverse_in_memory(plain, memory)
-        return Side(store.degrees("in"), no_lists(store.num_vertices, store.columns), store)
+        return Side(store.degrees("in"), no_lists(store.columns), store)
 
     return LiveView(replace(frozen, make_in=make_in, make_bytes=stored_bytes(plain)))
 
@@ -234,63 +229,3 @@ def _joined(parts: Sequence[Adjacency], names: Sequence[str]) -> ListArrays | No
     neighbours = np.concatenate([part.neighbours for part in parts])
     columns = tuple(np.concatenate([part.columns[name] for part in parts]) for name in names)
     return ListArrays(offsets, neighbours, columns)
-
-
-# Ids
-
-
-def order_ids(ids: Array) -> tuple[Array, U32 | None]:
-    """Ids by vertex number (int64 of 0 or more, or strings) as :meth:`IdSource.in_order` gives
-    them; what is returned are copies.
-    """
-    if ids.dtype == object:
-        order = np.argsort(ids, kind="stable").astype(np.uint32)
-        return ids[order], order
-    if is_ascending(ids):
-        return ids.copy(), None
-    most = int(ids.max())
-    if most < _DENSE * len(ids):
-        order, places = np.empty(len(ids), np.uint32), np.full(most + 1, NO_VERTEX, np.uint32)
-        ascending = np.empty_like(ids)
-        _order_dense(ids, places, ascending, order)
-        return ascending, order
-    keys: U64 = ids.astype(np.uint64)
-    order = np.arange(len(ids), dtype=np.uint32)
-    keys2, order2 = np.empty_like(keys), np.empty_like(order)
-    bits = most.bit_length()
-    if sort_pairs(keys, order, keys2, order2, bits):
-        keys, order = keys2, order2
-    return keys.view(np.int64), order
-
-
-def extend_order(found: tuple[Array, U32 | None], ids: Array) -> tuple[Array, U32 | None]:
-    """What :func:`order_ids` gives for ids, going by what it gave for the first of them."""
-    old, order = found
-    new, places = order_ids(ids[len(old) :])
-    where = np.searchsorted(old, new)
-    if order is None and places is None and where[0] == len(old):
-        return np.concatenate([old, new]), None
-    if order is None:
-        order = np.arange(len(old), dtype=np.uint32)
-    if places is None:
-        places = np.arange(len(new), dtype=np.uint32)
-    where += np.arange(len(new))
-    rest = np.ones(len(ids), np.bool_)
-    rest[where] = False
-    ascending, whole = np.empty(len(ids), old.dtype), np.empty(len(ids), np.uint32)
-    ascending[where], ascending[rest] = new, old
-    whole[where], whole[rest] = places + np.uint32(len(old)), order
-    return ascending, whole
-
-
-@kernel
-def _order_dense(ids, places, ascending, order):  # type: ignore[no-untyped-def]
-    """Put ids in order by having a place for each number up to the largest."""
-    for v in range(np.uint64(len(ids))):
-        places[np.uint64(ids[v])] = v
-    to = np.uint64(0)
-    for k in range(np.uint64(len(places))):
-        # What is no id is written over by the next one; the last one is an id.
-        ascending[to] = k
-        order[to] = places[k]
-        to += np.uint64(places[k] != NO_VERTEX)

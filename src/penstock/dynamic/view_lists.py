@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from penstock.dynamic.changes import Layer, Tables
+from penstock.dynamic.sparse_lists import SparseLists
+from penstock.dynamic.tables import FrozenTables, Layer, Tables
 from penstock.errors import CorruptionError
 from penstock.jit import kernel
 from penstock.store.layout import Column
@@ -54,15 +55,24 @@ class Side:
 
 
 def freeze(side: Side) -> Side:
-    """The same direction with copies of what is in memory, which later changes do not touch."""
-    removed = None if side.removed is None else freeze_lists(side.removed)
-    return Side(side.degrees.copy(), freeze_lists(side.added), side.base, removed, side.lower)
+    """The same direction of a base with copies of its changes, which later ones do not touch."""
+    removed = None if side.removed is None else _freeze_sparse(side.removed)
+    return Side(side.degrees, _freeze_sparse(side.added), side.base, removed, side.lower)
 
 
-def freeze_lists(lists: Tables) -> PackedLists:
-    """A copy of lists."""
-    starts, ends = lists.starts, lists.ends
-    offsets: U64 = np.empty(len(starts) + 1, np.uint64)
+def _freeze_sparse(lists: Tables) -> FrozenTables:
+    if isinstance(lists, FrozenTables):
+        return lists
+    assert isinstance(lists, SparseLists)
+    copied = freeze_lists(lists.lists, lists.lists.num_vertices)
+    arrays = (copied.starts, copied.ends, copied.neighbours, copied.columns)
+    return FrozenTables(*arrays, lists.changed.numbers)
+
+
+def freeze_lists(lists: Tables, count: int) -> PackedLists:
+    """A copy of the first lists."""
+    starts, ends = lists.bounds(0, count)
+    offsets: U64 = np.empty(count + 1, np.uint64)
     measure(starts, ends, offsets)
     total = int(offsets[-1])
     neighbours: U32 = np.empty(total, np.uint32)
@@ -72,10 +82,11 @@ def freeze_lists(lists: Tables) -> PackedLists:
     return PackedLists(offsets, neighbours, columns)
 
 
-def no_lists(num_vertices: int, columns: Sequence[Column]) -> PackedLists:
+def no_lists(columns: Sequence[Column]) -> FrozenTables:
     """Lists that are all empty."""
+    nowhere: U64 = np.empty(0, np.uint64)
     values = tuple(np.empty(0, column.dtype) for column in columns)
-    return PackedLists(np.zeros(num_vertices + 1, np.uint64), np.empty(0, np.uint32), values)
+    return FrozenTables(nowhere, nowhere, np.empty(0, np.uint32), values)
 
 
 class ChangedLists:
@@ -87,7 +98,6 @@ class ChangedLists:
     in_place = None
 
     def __init__(self, side: Side, base_pages: tuple[I64, I64]) -> None:
-        assert len(side.added.starts) >= len(side.degrees)
         self.base = side.base
         self._lower = side.lower
         self._highest = Layer(side.added, side.removed)
@@ -102,7 +112,7 @@ class ChangedLists:
         self, vertices: range, stored: ListArrays | None, columns: Sequence[int], out: ListArrays
     ) -> None:
         """See :class:`~penstock.store.source.ListSource`."""
-        some = slice(vertices.start, vertices.stop)
+        some = (vertices.start, vertices.stop)
         for layer in self._lower:
             stored = _with_layer(layer, some, stored, columns)
         if not _put(self._highest, some, stored, columns, out):
@@ -115,13 +125,13 @@ class ChangedLists:
 
 
 def _with_layer(
-    layer: Layer, some: slice, stored: ListArrays | None, columns: Sequence[int]
+    layer: Layer, some: tuple[int, int], stored: ListArrays | None, columns: Sequence[int]
 ) -> ListArrays:
     """The lists of some vertices with the changes of one layer, in new arrays."""
-    starts, ends, _ = _standing(layer.added, some)
+    starts, ends, _ = (*layer.added.bounds(*some), layer.added.neighbours)
     most = int((ends - starts).sum()) + (0 if stored is None else len(stored.neighbours))
     dtypes = [layer.added.columns[k].dtype for k in columns]
-    offsets: U32 = np.empty(some.stop - some.start + 1, np.uint32)
+    offsets: U32 = np.empty(some[1] - some[0] + 1, np.uint32)
     room = tuple(np.empty(most, dtype) for dtype in dtypes)
     out = ListArrays(offsets, np.empty(most, np.uint32), room)
     _put(layer, some, stored, columns, out)
@@ -130,19 +140,27 @@ def _with_layer(
 
 
 def _put(
-    layer: Layer, some: slice, stored: ListArrays | None, columns: Sequence[int], out: ListArrays
+    layer: Layer,
+    some: tuple[int, int],
+    stored: ListArrays | None,
+    columns: Sequence[int],
+    out: ListArrays,
 ) -> bool:
     """Write the lists of some vertices: those below, with the changes of a layer. False if there is
     no room for them.
     """
-    added, chosen = _standing(layer.added, some), tuple(layer.added.columns[k] for k in columns)
-    starts, ends, new = added
+    # Plain tuples: these cost a call of a kernel less than records do, and there are some calls for
+    # each page of a stream.
+    starts, ends = layer.added.bounds(*some)
+    new, chosen = layer.added.neighbours, tuple(layer.added.columns[k] for k in columns)
+    added = (starts, ends, new)
     if stored is None:
         copy_lists(starts, ends, (new, *chosen), out)
         return True
     kept: U8 = np.empty(len(stored.neighbours), np.uint8)
-    none = (starts[:0], ends[:0], new)
-    gone = none if layer.removed is None else _standing(layer.removed, some)
+    gone = (starts[:0], ends[:0], new)
+    if layer.removed is not None:
+        gone = (*layer.removed.bounds(*some), layer.removed.neighbours)
     _sift(stored[:2], gone, added, kept, out.offsets)
     if int(out.offsets[len(starts)]) > len(out.neighbours):
         return False
@@ -153,25 +171,13 @@ def _put(
     return True
 
 
-def _standing(lists: Tables, some: slice) -> tuple[U64, U64, U32]:
-    """Where the lists of some vertices begin and end, and what they are in: a plain tuple, which
-    costs a call of a kernel less than a record. There are some calls for each page of a stream.
-    Vertices that there are no lists of have empty ones.
-    """
-    starts, ends = lists.starts[some], lists.ends[some]
-    missing = some.stop - some.start - len(starts)
-    if missing:
-        starts, ends = (np.append(each, np.zeros(missing, each.dtype)) for each in (starts, ends))
-    return starts, ends, lists.neighbours
-
-
 def make_source(side: Side, base_pages: tuple[I64, I64]) -> MemoryLists | ChangedLists:
     """Where the lists of a side come from."""
     if not side.is_in_place:
         return ChangedLists(side, base_pages)
-    lists, n = side.added, len(side.degrees)
-    assert len(lists.starts) >= n
-    return MemoryLists(InPlace(lists.starts[:n], lists.ends[:n], lists.neighbours, lists.columns))
+    lists = side.added
+    starts, ends = lists.bounds(0, len(side.degrees))
+    return MemoryLists(InPlace(starts, ends, lists.neighbours, lists.columns))
 
 
 @kernel
