@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from lists_making import COLUMNS, Model, check, make_batch
 
 from penstock.dynamic import list_sizes, lists
+from penstock.dynamic.list_runs import MOST_RUN
 from penstock.dynamic.lists import DegreeAwareLists
 
 
@@ -34,6 +35,29 @@ def test_batches_of_adds_and_deletes(multigraph, columns, threshold):
         there = places >= 0
         assert np.array_equal(made.neighbours[places[there]], batch[1][there])
     made.close()
+
+
+@pytest.mark.parametrize("multigraph", [False, True], ids=["unique", "multi"])
+def test_more_rows_of_one_source_than_a_pass_is_for(multigraph):
+    rng = np.random.default_rng(11)
+    columns = COLUMNS["one"]
+    made = DegreeAwareLists(columns, multigraph=multigraph, threads=2)
+    made.grow(5)
+    model = Model(multigraph)
+    for _ in range(3):
+        rows = 2 * MOST_RUN + 100
+        batch = make_batch(rng, 20_000, rows, columns, 0.7)
+        batch = (np.where(batch[0] < 10_000, 0, 3).astype(np.uint32), *batch[1:])
+        assert made.apply_counted(*batch).tolist() == model.apply(*batch)
+        assert made.change(*batch) == totals(model.apply(*batch), batch[2])
+    check(made, model, 5)
+    made.close()
+
+
+def totals(counts, adds):
+    """How many edges came and went."""
+    came, went = (sum(c for c, a in zip(counts, adds, strict=True) if a == k) for k in (1, 0))
+    return came, went
 
 
 @settings(max_examples=60)
@@ -97,7 +121,7 @@ def test_probe_distances_stay_short_while_lists_grow():
 
 
 @pytest.mark.parametrize("multigraph", [False, True], ids=["unique", "multi"])
-def test_indexes_are_laid_out_anew_when_they_are_mostly_free_chunks(monkeypatch, multigraph):
+def test_indexes_are_laid_out_again_when_they_are_mostly_free_chunks(monkeypatch, multigraph):
     monkeypatch.setattr(lists, "ROOM", 0)
     rng = np.random.default_rng(5)
     made = DegreeAwareLists(COLUMNS["one"], threads=2, threshold=1, multigraph=multigraph)

@@ -64,7 +64,7 @@ def first_slot(v, u, lists):  # type: ignore[no-untyped-def]
 def _put(entry, slot, distance, at, size, slots, marks):  # type: ignore[no-untyped-def]
     """Put an entry into an index from a slot on, where its key cannot be found. 1: into a
     tombstone, 0: into an unused slot, -1: some entry came too far from home, and the index must be
-    made anew, larger.
+    built again, larger.
     """
     result = -1
     while distance <= MOST_DISTANCE:
@@ -152,7 +152,7 @@ def _fill(u, lists):  # type: ignore[no-untyped-def]
 
 @no_refcount
 def build_index(part, u, c, lists):  # type: ignore[no-untyped-def]
-    """Make the index of a list anew, of class c or, if entries come too far from home, larger."""
+    """Build the index of a list, of class c or, if entries come too far from home, larger."""
     slots, marks, heads, double = lists.slots, lists.marks, lists.slot_heads, int(lists.multi)
     lists.dead[u] = 0
     c = c | 1

@@ -24,8 +24,8 @@ from penstock.dynamic.list_index import (
     next_turn,
     shrink,
     take_out,
-)  # fmt: skip
-from penstock.dynamic.list_runs import apply_run
+)
+from penstock.dynamic.list_runs import MOST_RUN, apply_run
 from penstock.dynamic.list_sizes import AT_ONCE, NOWHERE, SIZES
 from penstock.jit import always_inline, match8, match16, no_refcount, prefetch, trailing_zeros
 
@@ -39,13 +39,19 @@ _HIGH = np.uint64(32)
 
 
 @always_inline
+def _fetch_slot(v, u, lists):  # type: ignore[no-untyped-def]
+    """Begin to bring what a search in an index will look at first."""
+    slot = first_slot(v, u, lists)
+    prefetch(lists.marks, slot)
+    prefetch(lists.slots, slot)
+
+
+@always_inline
 def _fetch(k, part, pairs, lists):  # type: ignore[no-untyped-def]
     """Begin to bring what a search for an edge will look at first, and the end of its list."""
     u = source_of(pairs[k], part)
     if lists.indexes[u] != 0:
-        slot = first_slot(np.uint32(pairs[k]), u, lists)
-        prefetch(lists.marks, slot)
-        prefetch(lists.slots, slot)
+        _fetch_slot(np.uint32(pairs[k]), u, lists)
     elif k > np.uint64(0) and pairs[k - _ONE] >> _HIGH == pairs[k] >> _HIGH:
         return
     prefetch(lists.neighbours, lists.starts[u])
@@ -134,6 +140,8 @@ def _apply_indexed(part, u, i, j, given, batch, looking, tally, lists):  # type:
     numbered, telling = len(given.rows) > 0, len(batch.counts) > 0
     went = False
     for k in range(i, j):
+        if k + np.uint64(AHEAD) < j:
+            _fetch_slot(np.uint32(given.pairs[k + np.uint64(AHEAD)]), u, lists)
         v, row = np.uint32(given.pairs[k]), np.uint64(given.rows[k]) if numbered else np.uint64(0)
         place, slot, distance, spare = look(v, 0, u, lists)
         there, count = place != NOWHERE, np.uint32(0)
@@ -192,8 +200,10 @@ def _apply_rows(part, begin, end, given, batch, rules, tally, room, lists):  # t
     while i < stop:
         u = source_of(pairs[i], part)
         j = i + _ONE
-        while j < stop and pairs[j] >> _HIGH == pairs[i] >> _HIGH:
+        most = min(i + np.uint64(MOST_RUN), stop)
+        while j < most and pairs[j] >> _HIGH == pairs[i] >> _HIGH:
             j += _ONE
+        fetched = max(fetched, j)
         while fetched < min(j + np.uint64(AHEAD), stop):
             _fetch(fetched, part, pairs, lists)
             fetched += _ONE

@@ -1,4 +1,4 @@
-"""Kernels that read degree-aware lists, fill empty ones, and lay them out anew."""
+"""Kernels that read degree-aware lists, fill empty ones, and lay them out again."""
 
 from __future__ import annotations
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from penstock.dynamic import batch_kernels
 from penstock.dynamic.list_memory import DealtRows, GivenRows, RunRoom, SortedRows
-from penstock.dynamic.list_runs import FACTS, PIECE
+from penstock.dynamic.list_runs import FACTS, MOST_RUN, PIECE
 from penstock.dynamic.list_sizes import APART, PARTS
 from penstock.parallel import Workers
 from penstock.types import I64, U32, Array
@@ -40,7 +41,7 @@ class RowRoom:
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
         #: For each thread.
-        self.runs = [_run_room(0)] * workers.count
+        self.runs = [_run_room(0) for _ in range(workers.count)]
         self.forget()
 
     def forget(self) -> None:
@@ -73,9 +74,10 @@ class RowRoom:
             batch_kernels.deal(*ranges[k], given, counts[k], dealt)
 
         self._workers.run(deal, range(len(ranges)))
-        self._reserve_runs(int(np.diff(cuts).max()))
+        bounds = cuts.tolist()
+        self._reserve_runs(max(b - a for a, b in pairwise(bounds)))
         named = counted or placed or len(given.adds) > 0 or len(given.values) > 0
-        return Order(dealt, cuts, _pieces(cuts), self._first(rows, named=named), ranges, at)
+        return Order(dealt, cuts, _pieces(bounds), self._first(rows, named=named), ranges, at)
 
     def collect(self, order: Order, src: U32, dealt: Array, out: Array) -> None:
         """Bring results of rows back to where the rows were given."""
@@ -92,13 +94,14 @@ class RowRoom:
         return one, other
 
     def _reserve_runs(self, rows: int) -> None:
-        """Have room for a number of rows of one source."""
+        """Have room for runs of a number of rows, as far as they are that long."""
+        wanted = min(rows, MOST_RUN)
         for k, room in enumerate(self.runs):
-            if len(room.targets) < rows:
-                self.runs[k] = _run_room(rows)
+            if len(room.targets) < wanted:
+                self.runs[k] = _run_room(wanted)
 
 
-def _pieces(cuts: I64) -> list[tuple[int, int]]:
+def _pieces(cuts: list[int]) -> list[tuple[int, int]]:
     """Parts for one worker at a time: several, if they have few rows."""
     pieces, first = [], 0
     for part in range(1, PARTS + 1):
@@ -115,7 +118,7 @@ def _halves(rows: int) -> tuple[SortedRows, SortedRows]:
 
 
 def _run_room(rows: int) -> RunRoom:
-    """Room for a number of rows of one source; what they do not need is never touched."""
+    """Room for a run of a number of rows."""
     slots = 1 << max((2 * rows - 1).bit_length(), 4)
     return RunRoom(
         keys=np.zeros(slots, np.uint32), numbers=np.empty(slots, np.uint32),

@@ -1,7 +1,7 @@
 """Letting all rows of one source take effect together, by one pass over its list.
 
-A small table has the targets that the rows name. Before it, a filter of 16 bits or more for each
-slot of the table passes over nearly all entries of the list that no row names, without a branch.
+A small table has the targets that the rows name. Before it, a filter of 32 bits for each slot of
+the table passes over nearly all entries of the list that no row names, without a branch.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from penstock.jit import always_inline, no_refcount
 #: last turn that added or deleted it (from 1 on).
 BEFORE, NOW, PLACE, ADDED, DELETED = range(5)
 FACTS = 5
+#: Rows that one pass is for, at most: what is known of them fits the caches.
+MOST_RUN = 1 << 14
 #: Entries of a list that are held against the filter at a time.
 PIECE = 256
 
@@ -35,7 +37,7 @@ def _hashed(v):  # type: ignore[no-untyped-def]
 @always_inline
 def _filter_bit(v, bits):  # type: ignore[no-untyped-def]
     """The bit of a target in the filter before a table of 2**bits slots."""
-    return _hashed(v) >> (np.uint64(32) - min(bits + _FILTER_BITS, np.uint64(32)))
+    return _hashed(v) >> (np.uint64(32) - bits - _FILTER_BITS)
 
 
 @always_inline
@@ -213,7 +215,7 @@ def apply_run(part, u, i, j, given, batch, rules, tally, room, lists):  # type: 
     over it. Returns whether edges went.
     """
     bits, went = np.uint64(4), False
-    while bits < np.uint64(32) and _ONE << bits < np.uint64(2) * (j - i):
+    while _ONE << bits < np.uint64(2) * (j - i):
         bits += _ONE
     _name_targets(i, j, bits, given.pairs, room)
     found = _find_targets(u, bits, room, lists)
@@ -233,6 +235,6 @@ def apply_run(part, u, i, j, given, batch, rules, tally, room, lists):  # type: 
         _append_new(u, i, j, given, batch, room, lists)
     for slot in range(_ONE << bits):
         room.keys[slot] = 0
-    for word in range((_ONE << min(bits + _FILTER_BITS, np.uint64(32))) >> _WORD):
+    for word in range(_ONE << (bits + _FILTER_BITS - _WORD)):
         room.filter[word] = 0
     return went

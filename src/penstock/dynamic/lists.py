@@ -246,10 +246,11 @@ class DegreeAwareLists:
     def _most_places(self, rows: int) -> tuple[int, int]:
         """Where both pools could end after some rows. A list may move with its first row, to a
         chunk of 1.5 times the size, and then again after a quarter of that in rows; chunks fill at
-        least half of their extents. An index may be made for each list, or made larger.
+        least half of their extents. An index may be made for each list, or made larger. A search
+        looks beyond the end of its list.
         """
         entries, slots = (int(top) for top in self._tops)
-        extents, double = PARTS * int(EXTENT), 1 + self.multigraph
+        extents, double = PARTS * int(EXTENT) + AT_ONCE, 1 + self.multigraph
         return (
             5 * entries + 12 * rows + extents,
             5 * slots + double * (4 * entries + 16 * rows) + extents,
@@ -259,7 +260,7 @@ class DegreeAwareLists:
         """Have address space for whatever a number of rows may do."""
         for k, places in enumerate(self._most_places(rows)):
             if k == 1 or not only_slots:
-                self._pools[k].reserve(places + AT_ONCE, int(self._tops[k]))
+                self._pools[k].reserve(places, int(self._tops[k]))
 
     def _run(
         self,
@@ -299,7 +300,7 @@ class DegreeAwareLists:
         return added, removed
 
     def _tidy(self) -> None:
-        """Lay a pool out anew, in the order of the vertices, if too much of it is free chunks that
+        """Lay a pool out again, in the order of the vertices, if too much of it is free chunks that
         no list asks for: degrees grow past the sizes that others left.
         """
         if not np.any(self._tops > self._tidy_at):
