@@ -12,6 +12,7 @@ from penstock.dynamic.compaction_limits import (
     logged_once,
     memory_need,
     retry_at,
+    working_bytes,
 )
 
 MB = 1 << 20
@@ -53,6 +54,18 @@ def test_what_logging_a_graph_once_takes():
     assert logged_once(10, 0, id_bytes=8, edge_bytes=0, vertex_bytes=0) == 160
     assert logged_once(10, 3, id_bytes=8, edge_bytes=4, vertex_bytes=0) == 224
     assert logged_once(10, 3, id_bytes=20, edge_bytes=0, vertex_bytes=8) == 484
+
+
+def test_what_work_takes_is_left_free():
+    working = working_bytes(1_000_000)
+    assert working == 128_000_000 + 64 * MB
+    most = 1000 * MB - working
+    assert memory_need(most // 2, most // 2, 1000 * MB, working) is Need.NONE
+    assert memory_need(most // 2 + 1, most // 2 + 1, 1000 * MB, working) is Need.SOON
+    assert memory_need(most + 1, most + 1, 1000 * MB, working) is Need.NOW
+    assert (
+        memory_need(20 * MB, 20 * MB, 80 * MB, working) is Need.SOON
+    )  # a quarter is always theirs
 
 
 def test_memory_asks_at_half_of_what_changes_may_take():

@@ -32,6 +32,11 @@ class EdgeBatch:
     def __len__(self) -> int:
         return len(self.src)
 
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.src)
+
 
 @dataclass(frozen=True, slots=True)
 class VertexBatch:
@@ -40,6 +45,11 @@ class VertexBatch:
     ids: Array
     column: int
     values: Array
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.ids)
 
 
 Batch = EdgeBatch | VertexBatch

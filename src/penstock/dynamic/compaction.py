@@ -25,6 +25,7 @@ from penstock.dynamic.compaction_limits import (
     logged_once,
     memory_need,
     retry_at,
+    working_bytes,
 )
 from penstock.dynamic.ending import Ending
 from penstock.dynamic.storage import Storage
@@ -109,7 +110,8 @@ class Compactor:
         storage = self._storage
         if storage.budget is None or storage.read_only:
             return Need.NONE
-        memory = memory_need(storage.state.changed_bytes, storage.state.nbytes, storage.budget)
+        state, working = storage.state, working_bytes(storage.most_rows)
+        memory = memory_need(state.changed_bytes, state.nbytes, storage.budget, working)
         return max(memory, log_need(storage.log_bytes, self._logged_once(), self.limits))
 
     def _logged_once(self) -> int:

@@ -7,6 +7,9 @@ from enum import IntEnum
 
 #: Changes may always take this part of the memory, however much ids and vertices take.
 LEAST_SHARE = 4
+#: What a row of a batch takes while it is looked up and sorted; what a compaction takes.
+ROW_BYTES = 128
+COMPACTION_BYTES = 64 << 20
 #: Logs are merged when they take this number of times what logging the graph once takes.
 LOG_TIMES = 2
 #: After an attempt that failed, logs grow by this part of their limit before the next one.
@@ -61,14 +64,22 @@ def log_need(log_bytes: int, once: int, limits: LogLimits) -> Need:
     return _need(log_bytes, limits.soft(once), limits.hard(once))
 
 
-def memory_need(changed: int, total: int, budget: int) -> Need:
+def working_bytes(rows: int) -> int:
+    """What a batch of this number of rows, and a compaction beside it, take while they are at work,
+    about.
+    """
+    return ROW_BYTES * rows + COMPACTION_BYTES
+
+
+def memory_need(changed: int, total: int, budget: int, working: int = 0) -> Need:
     """What memory asks for: of the ``total`` bytes, merging gives back those that ``changed``. They
-    may take what is left of the budget beside the others, and a part of it at least.
+    may take what is left of the budget beside the others and what work takes, and a part of the
+    budget at least.
 
     >>> [memory_need(changed, changed + 60, 100).name for changed in (20, 21, 41)]
     ['NONE', 'SOON', 'NOW']
     """
-    most = max(budget - (total - changed), budget // LEAST_SHARE)
+    most = max(budget - (total - changed) - working, budget // LEAST_SHARE)
     return _need(changed, most // 2, most)
 
 

@@ -19,6 +19,14 @@ from penstock.types import Array
 _ADVICE = "move the graph to a larger disk"
 
 
+def writable_folder(path: Path) -> Path | None:
+    """Where scratch files of a graph go: its directory, or that of the directory if it is not there
+    yet. None if this process may not write there.
+    """
+    folder = path if path.exists() else path.parent
+    return folder if os.access(folder, os.W_OK) else None
+
+
 class ScratchArray:
     """A one-dimensional array that can be made longer, in a file that has no name and goes with the
     process. ``array`` is another one after :meth:`reserve`; the one before stays a view of the same

@@ -25,6 +25,7 @@ from penstock.dynamic.maintained.protocol import Sides
 from penstock.dynamic.merge_compact import CompactOptions, ListParts, compact
 from penstock.dynamic.reverse import reversed_lists
 from penstock.dynamic.schema import GivenSchema
+from penstock.dynamic.scratch import writable_folder
 from penstock.dynamic.state import Effect, State
 from penstock.dynamic.view import LiveView
 from penstock.errors import CorruptionError, InputNotFoundError, OptionError, PenstockError
@@ -76,6 +77,8 @@ class Storage:
         self.budget = memory_budget(options.memory) if path is not None else None
         self._folder: LiveFolder | None = None
         self._log: Log | None = None
+        #: Rows of the largest batch so far.
+        self.most_rows = 0
         #: Bytes of the logs before the last one.
         self._earlier_bytes = 0
         #: What a compaction is writing, or would have written if it had not failed.
@@ -112,10 +115,7 @@ class Storage:
 
     def _scratch_folder(self) -> Path | None:
         """Where scratch files go, if there may be any: a reader may have no right to write."""
-        if self.path is None:
-            return None
-        folder = self.path if self.path.exists() else self.path.parent
-        return folder if os.access(folder, os.W_OK) else None
+        return None if self.path is None else writable_folder(self.path)
 
     def _create(self, path: Path, given: GivenSchema, base: PagedGraph | None) -> None:
         schema = given.of_new(base)
@@ -219,6 +219,7 @@ class Storage:
     def log(self, batch: Batch) -> int:
         """Make sure that a batch is not lost; returns its place among all."""
         self._check_writable()
+        self.most_rows = max(self.most_rows, batch.num_rows)
         self.state.check_room(batch)
         if self._log is None:
             return next(self._numbers)
