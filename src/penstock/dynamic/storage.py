@@ -90,7 +90,7 @@ class Storage:
         self.recovery: Recovery | None = None
         if path is None:
             if self.read_only:
-                raise OptionError("read_only: a graph in memory has nobody else who changes it")
+                raise OptionError("read_only: requires a path")
             self.state = self._make_state(given.of_new(base), base)
         elif (path / FILE_NAME).exists():
             if base is not None:
@@ -104,7 +104,7 @@ class Storage:
     def _make_state(self, schema: LiveSchema, base: PagedGraph | None) -> State:
         state = State(
             schema, base=base, threads=self._threads, threshold=self._threshold,
-            folder=self._scratch_folder(),
+            folder=None if self.path is None else writable_folder(self.path),
         )  # fmt: skip
         if self._folder is not None and not self.read_only:
             folder = self._folder
@@ -112,10 +112,6 @@ class Storage:
         if schema.reverse and state.can_reverse:
             state.build_reverse(self.budget)
         return state
-
-    def _scratch_folder(self) -> Path | None:
-        """Where scratch files go, if there may be any: a reader may have no right to write."""
-        return None if self.path is None else writable_folder(self.path)
 
     def _create(self, path: Path, given: GivenSchema, base: PagedGraph | None) -> None:
         schema = given.of_new(base)
