@@ -16,6 +16,7 @@ from penstock.dynamic import reverse
 from penstock.engine.counts import counts_of
 from penstock.engine.options import RunOptions
 from penstock.errors import BudgetError, FormatError, OptionError
+from penstock.progress import Silent
 
 #: Algorithms that look at out-lists alone, or do nearly as well with them.
 WITHOUT = {
@@ -266,3 +267,46 @@ def test_maintained_algorithms_make_them(name):
 
 def test_all_parameters_are_of_algorithms():
     assert set(PARAMETERS) | WITHOUT <= set(algorithms.names())
+
+
+@pytest.mark.parametrize("kind", ["memory first", "base"])
+def test_made_while_a_compaction_is_under_way(kind, tmp_path):
+    """The in-lists stand on a store of their own while the next base has out-lists alone."""
+    src, dst, weight = some_edges()
+    if kind == "base":
+        graph = made("base", tmp_path)
+    else:
+        graph = ps.DynamicGraph(tmp_path / "g", edge_properties={"weight": "float64"})
+        graph.add_edges(src, dst, {"weight": weight})
+    graph._storage.freeze()
+    graph.add_edges([3, 500], [500, 4], {"weight": [1.0, 2.0]})
+    extra = [(3, 500, 1.0), (500, 4, 2.0)]
+
+    def check(found):
+        rows = {(u, v): w for u, v, w in zip(src.tolist(), dst.tolist(), weight, strict=True)}
+        rows |= {(u, v): w for u, v, w in extra}
+        pairs = np.array(list(rows))
+        still = ps.from_edges(pairs[:, 0], pairs[:, 1], np.array(list(rows.values())))
+        for name in ("core_number", "pagerank"):
+            expected = algorithms.find(name)(still)
+            given = algorithms.find(name)(found)
+            np.testing.assert_array_equal(given.ids, expected.ids)
+            np.testing.assert_allclose(given.values, expected.values, rtol=1e-4)
+
+    check(graph)
+    assert graph._storage.state.uses_reverse_store
+    graph._compactor._finish(Silent(), lambda: None)
+    check(graph)
+    assert graph._storage.state.uses_reverse_store
+    assert (tmp_path / "g" / "reverse").is_dir()
+    graph.delete_edges([3], [500])
+    extra.pop(0)
+    check(graph)
+    graph.compact()
+    assert not graph._storage.state.uses_reverse_store
+    assert not (tmp_path / "g" / "reverse").exists()
+    check(graph)
+    graph.close()
+    with ps.DynamicGraph(tmp_path / "g") as again:
+        assert has_in(again)
+        check(again)
