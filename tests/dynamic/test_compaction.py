@@ -262,7 +262,7 @@ class TestLimits:
             writer.start()
             assert waits.wait(SECONDS)
             state = graph._storage.state
-            assert state.nbytes > 8 << 20
+            assert state.changed_bytes > 2 << 20  # a quarter; the rest is for work
             assert graph._storage.frozen is not None
             assert state.sides["out"].added.num_edges  # both layers have some
             gate.opened.set()

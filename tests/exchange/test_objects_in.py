@@ -135,7 +135,7 @@ def test_a_dataset_is_never_in_memory_as_a_whole(tmp_path):
     for chunk in source.chunks(lambda amount: None):
         assert len(chunk) <= 5_000
         most = max(most, pa.total_allocated_bytes())
-    assert most - before < 16 * rows  # one file, of six
+    assert most - before < 32 * rows  # two files of six, as far as they are read ahead
 
 
 def test_datasets_with_a_filter_and_two_columns_of_one_name():
