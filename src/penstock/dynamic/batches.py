@@ -32,11 +32,6 @@ class EdgeBatch:
     def __len__(self) -> int:
         return len(self.src)
 
-    @property
-    def num_rows(self) -> int:
-        """How many rows there are."""
-        return len(self.src)
-
 
 @dataclass(frozen=True, slots=True)
 class VertexBatch:
@@ -46,9 +41,7 @@ class VertexBatch:
     column: int
     values: Array
 
-    @property
-    def num_rows(self) -> int:
-        """How many rows there are."""
+    def __len__(self) -> int:
         return len(self.ids)
 
 

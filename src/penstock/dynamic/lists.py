@@ -144,7 +144,7 @@ class DegreeAwareLists:
         return self.starts[begin:end], self.ends[begin:end]
 
     def frozen(self) -> FrozenTables:
-        """See :class:`~penstock.dynamic.tables.FreezableTables`."""
+        """The arrays that the lists are in, not copies: for lists that are changed no more."""
         return FrozenTables(self.starts, self.ends, self.neighbours, self.columns)
 
     @property

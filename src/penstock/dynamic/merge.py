@@ -194,7 +194,7 @@ class MergedSide:
 
     def count(self, src: U32, dst: U32) -> I64:
         """How many edges there are from each source to its target."""
-        counts = self._count_added(src, dst)
+        counts = self.added.count(src, dst).astype(np.int64)
         if self.base is not None:
             below = self.base.count(src, dst)
             counts += np.where(self._alive(src, dst, below > 0), below, 0)
@@ -311,10 +311,6 @@ class MergedSide:
         if isinstance(self.added, DegreeAwareLists):
             return self.added.change(src, dst, adds, columns)
         return totals(self.apply_counted(src, dst, adds, columns), adds)
-
-    def _count_added(self, src: U32, dst: U32) -> I64:
-        """How many edges of each pair were added."""
-        return self.added.count(src, dst).astype(np.int64)
 
     def _remove_parallel(self, src: U32, dst: U32, rows: I64, counts: U32) -> None:
         """Remove pairs from the base; their edges are added to the counts of their rows."""

@@ -7,7 +7,7 @@ that are all in memory need no store: :meth:`DegreeAwareLists.load_reversed` tur
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from penstock.dynamic.merge_compact import PART_EDGES, CompactOptions, write_sto
 from penstock.store import transpose
 from penstock.store.folder import GraphFolder
 from penstock.store.graph import Graph
+from penstock.store.layout import Column
 from penstock.store.memory import MemoryTarget
 from penstock.store.paged import PagedGraph, open_graph
 from penstock.types import I64, U32, U64, Adjacency, Array
@@ -119,10 +120,10 @@ def made_bytes(num_vertices: int) -> int:
     return 24 * num_vertices + LEAST_ROOM
 
 
-def stored_bytes(graph: Graph) -> int:
-    """What making and keeping a store of in-lists in memory takes, about."""
-    row = 4 + sum(column.dtype.itemsize for column in graph.columns)
-    return made_bytes(graph.num_vertices) + row * graph.num_edges
+def kept_bytes(num_vertices: int, num_edges: int, columns: Sequence[Column]) -> int:
+    """What making a store of in-lists takes that is kept in memory, about."""
+    row = 4 + sum(column.dtype.itemsize for column in columns)
+    return made_bytes(num_vertices) + row * num_edges
 
 
 def reverse_in_memory(graph: Graph, memory: int | None, threads: int = 1) -> PagedGraph:

@@ -207,7 +207,7 @@ class SparseLists:
         return pick_bounds(self.changed.numbers[begin:end], self.lists.starts, self.lists.ends)
 
     def frozen(self) -> FrozenTables:
-        """See :class:`~penstock.dynamic.tables.FreezableTables`."""
+        """The arrays that the lists are in, not copies: for lists that are changed no more."""
         return self.lists.frozen()._replace(numbers=self.changed.numbers)
 
     def lengths_of(self, vertices: U32) -> U32:

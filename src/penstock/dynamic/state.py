@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,8 +54,11 @@ class State:
         threads: int | None = None,
         threshold: int = THRESHOLD,
         folder: Path | None = None,
+        reverse_path: Path | None = None,
     ) -> None:
-        """``folder``: where scratch files may be; None: ids are in memory."""
+        """``folder``: where scratch files may be; None: ids are in memory. ``reverse_path``: where
+        a store of in-lists may be; None: in memory.
+        """
         self.schema = schema
         self.threads = thread_count(threads)
         self._threshold = threshold
@@ -71,8 +74,7 @@ class State:
             return_freed_memory()
         self.columns = [ByVertex(column.dtype) for column in schema.vertex_columns]
         self._grow()
-        #: Where a store of in-lists may be put, if that cannot be in memory.
-        self.reverse_path: Callable[[], Path | None] = lambda: None
+        self._reverse_path = reverse_path
         self._reverse_store: PagedGraph | None = None
 
     def _make_ids(self, kind: IdKind) -> Ids:
@@ -151,7 +153,7 @@ class State:
             lists.load_reversed(out.added)
             side = MergedSide(None, lists)
         else:
-            still, path = LiveView(self.version(0)), self.reverse_path()
+            still, path = LiveView(self.version(0)), self._reverse_path
             if path is None:
                 store = reverse.reverse_in_memory(still, memory, self.threads)
             else:
@@ -170,12 +172,12 @@ class State:
 
     def _reverse_bytes(self) -> int:
         """What making in-lists takes in memory, about."""
-        out, edge_bytes = self.sides["out"], sum(c.dtype.itemsize for c in self.schema.columns)
+        out = self.sides["out"]
         if out.base is None:
             return out.added.nbytes + 4 * (self.threads + 1) * self.num_vertices
-        least = reverse.made_bytes(self.num_vertices)
-        kept = 0 if self.reverse_path() is not None else (4 + edge_bytes) * self.num_edges
-        return least + kept
+        if self._reverse_path is not None:
+            return reverse.made_bytes(self.num_vertices)
+        return reverse.kept_bytes(self.num_vertices, self.num_edges, self.schema.columns)
 
     @property
     def num_vertices(self) -> int:

@@ -102,13 +102,12 @@ class Storage:
             self._create(path, given, base)
 
     def _make_state(self, schema: LiveSchema, base: PagedGraph | None) -> State:
+        folder = None if self.read_only else self._folder
         state = State(
             schema, base=base, threads=self._threads, threshold=self._threshold,
             folder=None if self.path is None else writable_folder(self.path),
+            reverse_path=None if folder is None else folder.reverse.path,
         )  # fmt: skip
-        if self._folder is not None and not self.read_only:
-            folder = self._folder
-            state.reverse_path = lambda: folder.reverse.path
         if schema.reverse and state.can_reverse:
             state.build_reverse(self.budget)
         return state
@@ -136,7 +135,6 @@ class Storage:
         except BaseException:
             self._folder.close()
             raise
-        self._given = given
         self._load()
         assert self.recovery is not None
         self.recovery.tell(read_only=self.read_only)
@@ -215,7 +213,7 @@ class Storage:
     def log(self, batch: Batch) -> int:
         """Make sure that a batch is not lost; returns its place among all."""
         self._check_writable()
-        self.most_rows = max(self.most_rows, batch.num_rows)
+        self.most_rows = max(self.most_rows, len(batch))
         self.state.check_room(batch)
         if self._log is None:
             return next(self._numbers)

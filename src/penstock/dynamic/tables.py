@@ -27,13 +27,6 @@ class Tables(Protocol):
         """What edges have besides."""
 
 
-class FreezableTables(Tables, Protocol):
-    """Lists that may change."""
-
-    def frozen(self) -> FrozenTables:
-        """The arrays that they are in; not copies."""
-
-
 class FrozenTables(NamedTuple):
     """The arrays of lists in memory that are changed no more. ``numbers``: lists are by the number
     that each vertex has there; numbers that are given later are of no list here.

@@ -17,7 +17,7 @@ import numpy as np
 
 from penstock.config import thread_count
 from penstock.dynamic import reverse
-from penstock.dynamic.reverse import reverse_in_memory, stored_bytes
+from penstock.dynamic.reverse import kept_bytes, reverse_in_memory
 from penstock.dynamic.view_lists import (
     ChangedLists,
     Side,
@@ -87,7 +87,8 @@ def snapshot(version: Version) -> Graph:
         store = reverse_in_memory(plain, memory)
         return Side(store.degrees("in"), no_lists(store.columns), store)
 
-    return LiveView(replace(frozen, make_in=make_in, make_bytes=stored_bytes(plain)))
+    size = kept_bytes(plain.num_vertices, plain.num_edges, plain.columns)
+    return LiveView(replace(frozen, make_in=make_in, make_bytes=size))
 
 
 class LiveView(Graph):

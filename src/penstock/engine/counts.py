@@ -226,18 +226,13 @@ def _count_lists(graph: Graph, stored: Direction) -> ListCounts:
 
 
 def _count_unbuilt(graph: Graph, direction: Direction) -> ListCounts:
-    """Lists that are not made yet: in pages if others are, else in memory."""
-    stats = graph.list_stats(direction)
-    paged = graph.storage is not None
+    """Lists that are not made yet: they will be where those are that they are made of."""
+    stats, made_of = graph.list_stats(direction), _count_lists(graph, graph.directions[0])
+    buffers = (made_of.buffer_bytes, made_of.buffer_edges)
+    if made_of.place != "disk":
+        buffers = table_buffers(graph.page_table(direction))
     return ListCounts(
         stats.num_edges, stats.num_pages, stats.max_degree, stats.degree_histogram,
-        lambda: graph.degrees(direction), *_unbuilt_buffers(graph, direction),
-        place="disk" if paged else "gaps", build_bytes=graph.unbuilt[direction],
+        lambda: graph.degrees(direction), *buffers, place=made_of.place,
+        build_bytes=graph.unbuilt[direction],
     )  # fmt: skip
-
-
-def _unbuilt_buffers(graph: Graph, direction: Direction) -> tuple[int, int]:
-    """Buffers of a stream, about: those of the lists that they are made of."""
-    if graph.storage is None:
-        return table_buffers(graph.page_table(direction))
-    return buffer_sizes(graph, graph.directions[0])
