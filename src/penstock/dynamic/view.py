@@ -31,11 +31,11 @@ from penstock.errors import PenstockError
 from penstock.parallel import Workers, ordered_map
 from penstock.store import transpose
 from penstock.store.graph import Graph
-from penstock.store.grouping import Grouping, group_lists
+from penstock.store.grouped_graph import GroupedGraph
 from penstock.store.kept import Kept
 from penstock.store.list_graph import FixedIds, ListGraph, MemoryLists
 from penstock.store.paged import PagedGraph
-from penstock.store.source import Description, ListArrays, ListStats
+from penstock.store.source import Description, ListArrays
 from penstock.types import U32, Adjacency, Array, Direction
 
 
@@ -91,14 +91,12 @@ def snapshot(version: Version) -> Graph:
     return LiveView(replace(frozen, make_in=make_in, make_bytes=size))
 
 
-class LiveView(Graph):
+class LiveView(GroupedGraph):
     """A version of a graph that changes; see the module."""
 
     def __init__(self, version: Version) -> None:
         self._expired = False
         self._version = version
-        self._degrees: dict[Direction, U32] = {}
-        self._groups: dict[Direction, Grouping] = {}
         self._sources: dict[Direction, MemoryLists | ChangedLists] = {}
         super().__init__(version.description)
         for direction, side in version.sides.items():
@@ -108,10 +106,8 @@ class LiveView(Graph):
     def _take(self, direction: Direction, side: Side) -> None:
         """Have the lists of a direction."""
         grouping, base_pages = survey(side.degrees, side.base, direction)
-        self._degrees[direction], self._groups[direction] = side.degrees, grouping
         self._sources[direction] = make_source(side, base_pages)
-        lists = {**self.description.lists, direction: grouping.stats}
-        self.description = self.description._replace(lists=lists)
+        self._group(direction, side.degrees, grouping)
 
     @property
     def unbuilt(self) -> Mapping[Direction, int]:
@@ -127,21 +123,13 @@ class LiveView(Graph):
         assert self._version.make_in is not None
         self._take(direction, self._version.make_in(memory))
 
-    def _count_in(self) -> None:
-        """Know the degrees of in-lists that are not built."""
+    def _count_targets(self) -> U32:
         place = self.source("out").in_place
         if place is None:
-            degrees = reverse.count_targets(self)
-        else:
-            with closing(Workers(thread_count())) as workers:
-                lists = transpose.Sources(place.starts, place.ends, place.neighbours)
-                degrees = transpose.count_targets(lists, workers)
-        self._degrees["in"], self._groups["in"] = degrees, group_lists(degrees)
-
-    def list_stats(self, direction: Direction) -> ListStats:
-        """See :class:`~penstock.store.graph.Graph`."""
-        self.degrees(direction)
-        return self._groups[self.stored(direction)].stats
+            return reverse.count_targets(self)
+        with closing(Workers(thread_count())) as workers:
+            lists = transpose.Sources(place.starts, place.ends, place.neighbours)
+            return transpose.count_targets(lists, workers)
 
     @cached_property
     def ids(self) -> Array:
@@ -157,18 +145,6 @@ class LiveView(Graph):
     def storage(self) -> PagedGraph | None:
         """See :class:`~penstock.store.source.GraphSource`: the base."""
         return self.source(self.directions[0]).base
-
-    def degrees(self, direction: Direction) -> U32:
-        """See :class:`~penstock.store.source.GraphSource`."""
-        stored = self.stored(direction)
-        if stored not in self._degrees:
-            self._count_in()
-        return self._degrees[stored]
-
-    def page_table(self, direction: Direction) -> Array:
-        """See :class:`~penstock.store.source.GraphSource`."""
-        self.degrees(direction)
-        return self._groups[self.stored(direction)].table
 
     def expire(self) -> None:
         """The lists are about to change: they are not this version's any more."""

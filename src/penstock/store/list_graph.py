@@ -13,10 +13,10 @@ from penstock.config import thread_count
 from penstock.jit import kernel
 from penstock.parallel import Workers
 from penstock.store import transpose
-from penstock.store.graph import Graph
+from penstock.store.grouped_graph import GroupedGraph
 from penstock.store.grouping import group_lists
 from penstock.store.kept import Kept
-from penstock.store.source import Description, InPlace, ListArrays, ListStats
+from penstock.store.source import Description, InPlace, ListArrays
 from penstock.types import U32, U64, Adjacency, Array, Direction
 
 
@@ -55,7 +55,7 @@ class PackedLists(NamedTuple):
         return self.offsets[1:]
 
 
-class ListGraph(Graph):
+class ListGraph(GroupedGraph):
     """A graph of packed lists, which are used where they stand. What the description says of lists
     is counted here. A directed graph ``can_reverse`` that makes its in-lists when they are needed.
     """
@@ -71,15 +71,11 @@ class ListGraph(Graph):
         self._ids = ids
         self._can_reverse = can_reverse
         self._lists = dict(lists)
-        self._degrees = {each: np.diff(of.offsets).astype(np.uint32) for each, of in lists.items()}
-        self._groups = {each: group_lists(degrees) for each, degrees in self._degrees.items()}
         super().__init__(description)
-        self._describe()
+        for direction, packed in lists.items():
+            degrees = np.diff(packed.offsets).astype(np.uint32)
+            self._group(direction, degrees, group_lists(degrees))
         self.kept_of_ids = ids.kept
-
-    def _describe(self) -> None:
-        stats = {each: self._groups[each].stats for each in self._lists}
-        self.description = self.description._replace(lists=stats)
 
     @property
     def unbuilt(self) -> Mapping[Direction, int]:
@@ -103,22 +99,16 @@ class ListGraph(Graph):
                 self._sources, offsets[:-1].copy(), degrees, neighbours, pairs, workers
             )
         self._lists["in"] = PackedLists(offsets, neighbours, columns)
-        self._describe()
+        self._group("in", degrees, self._groups["in"])
 
     @property
     def _sources(self) -> transpose.Sources:
         out = self._lists["out"]
         return transpose.Sources(out.starts, out.ends, out.neighbours)
 
-    def _count_in(self) -> None:
+    def _count_targets(self) -> U32:
         with closing(Workers(thread_count())) as workers:
-            self._degrees["in"] = transpose.count_targets(self._sources, workers)
-        self._groups["in"] = group_lists(self._degrees["in"])
-
-    def list_stats(self, direction: Direction) -> ListStats:
-        """See :class:`~penstock.store.graph.Graph`."""
-        self.degrees(direction)
-        return self._groups[self.stored(direction)].stats
+            return transpose.count_targets(self._sources, workers)
 
     @property
     def ids(self) -> Array:
@@ -133,18 +123,6 @@ class ListGraph(Graph):
     @property
     def storage(self) -> None:
         """See :class:`~penstock.store.source.GraphSource`; there are no pages."""
-
-    def degrees(self, direction: Direction) -> U32:
-        """See :class:`~penstock.store.source.GraphSource`."""
-        stored = self.stored(direction)
-        if stored not in self._degrees:
-            self._count_in()
-        return self._degrees[stored]
-
-    def page_table(self, direction: Direction) -> Array:
-        """See :class:`~penstock.store.source.GraphSource`."""
-        self.degrees(direction)
-        return self._groups[self.stored(direction)].table
 
     def source(self, direction: Direction) -> MemoryLists:
         """See :class:`~penstock.store.source.GraphSource`."""
