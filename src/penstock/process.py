@@ -3,9 +3,10 @@
 The policy:
 
 * Only functions of this module change such settings.
-* A setting is changed for a block of code and restored after it, also after an error. The exception
-  is how much freed memory the C library retains (:func:`retain_freed_memory`): it has no effect on
-  results, and the value before cannot be asked for.
+* A setting is changed for a block of code and restored after it, also after an error. Exceptions:
+  how much freed memory the C library retains (:func:`retain_freed_memory`): it has no effect on
+  results, and the value before cannot be asked for; and processes that another one ends
+  (:func:`ignore_sigint`).
 * Signal handlers are changed in the main thread only, which is where Python runs them; elsewhere
   the same code runs without.
 """
@@ -127,6 +128,28 @@ def sigint_at_checks() -> Iterator[Callable[[], None]]:
     finally:
         signal.signal(signal.SIGINT, before)
         check()
+
+
+def ignore_sigint() -> None:
+    """From now on Ctrl-C does nothing to this process: another one ends it."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def stops_call(call: Callable[[], object]) -> Iterator[None]:
+    """Within the block, each stopping signal calls a function, in the main thread, and nothing
+    else happens.
+    """
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for each in STOPPING:
+            before[each] = signal.signal(each, lambda number, frame: call())
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 class DeferredSignals:

@@ -11,8 +11,13 @@ from penstock.errors import InputError, InputNotFoundError
 from penstock.files import unfinished
 from penstock.metrics import Metrics
 
-#: What the parts of a stream's work are called, as GStream's figure has them.
-NAMES = {"io": "read", "decode": "copy", "kernel": "kernel"}
+#: What the parts of a stream's work are called, as GStream's figure has them; over several hosts
+#: also what goes on between ranks.
+NAMES = {
+    "io": "read", "decode": "copy", "kernel": "kernel", "exchange": "exchange", "wait": "wait",
+}  # fmt: skip
+#: The event that names a process: there is one for each rank.
+PROCESS = "process_name"
 
 
 class Span(NamedTuple):
@@ -23,6 +28,8 @@ class Span(NamedTuple):
     part: str
     begin_ms: float
     length_ms: float
+    #: The rank that it is a stream of, in a run over several hosts.
+    rank: int | None = None
 
 
 def trace_events(metrics: Metrics) -> list[dict[str, Any]]:
@@ -48,7 +55,16 @@ def trace_events(metrics: Metrics) -> list[dict[str, Any]]:
 
 def write_trace(path: Path, metrics: Metrics, *, overwrite: bool) -> None:
     """Write the timeline as JSON."""
-    document = {"traceEvents": trace_events(metrics), "displayTimeUnit": "ms"}
+    write_events(path, trace_events(metrics), {}, overwrite=overwrite)
+
+
+def write_events(
+    path: Path, events: list[dict[str, Any]], facts: dict[str, Any], *, overwrite: bool
+) -> None:
+    """Write events as JSON, with facts that viewers show beside them."""
+    document: dict[str, Any] = {"traceEvents": events, "displayTimeUnit": "ms"}
+    if facts:
+        document["otherData"] = facts
     with unfinished(path, overwrite=overwrite) as temporary:
         temporary.write_text(json.dumps(document))
 
@@ -56,12 +72,17 @@ def write_trace(path: Path, metrics: Metrics, *, overwrite: bool) -> None:
 def read_trace(path: str | os.PathLike[str]) -> list[Span]:
     """What is in a trace file."""
     try:
-        found = json.loads(Path(path).read_text())
+        events = json.loads(Path(path).read_text())["traceEvents"]
+        names = [event for event in events if event["ph"] == "M" and event["name"] == PROCESS]
+        ranks = {event["pid"]: event["pid"] - 1 for event in names}
         return [
-            Span(int(event["tid"]), str(event["name"]), event["ts"] / 1e3, event["dur"] / 1e3)
-            for event in found["traceEvents"]
+            Span(
+                int(event["tid"]), str(event["name"]), event["ts"] / 1e3, event["dur"] / 1e3,
+                ranks.get(event["pid"]),
+            )
+            for event in events
             if event["ph"] == "X"
-        ]
+        ]  # fmt: skip
     except OSError as error:
         raise InputNotFoundError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, KeyError, TypeError) as error:

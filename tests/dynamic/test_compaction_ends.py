@@ -295,6 +295,7 @@ class TestInterrupted:
                             graph.compact()
                 except KeyboardInterrupt:
                     hits += 1
+                    print("hit", flush=True)
             there = set(graph)
             counts = {}
             for u, v in there - {(0, 1)}:
@@ -316,6 +317,7 @@ class TestInterrupted:
         for _ in range(8):
             time.sleep(0.2)
             child.send_signal(signal.SIGINT)
+            assert child.stdout.readline() == "hit\n"  # two at once would count as one
         out, _ = child.communicate(timeout=60)
         assert child.returncode == 0
         assert out.startswith("whole")

@@ -34,6 +34,7 @@ class BasePages:
     """
 
     def __init__(self, graph: PagedGraph, direction: Direction) -> None:
+        graph.require_whole()
         self._graph = graph
         self._direction: Direction = graph.stored(direction)
         self._source = graph.pages(direction)

@@ -32,12 +32,13 @@ from penstock.store.check_index import (
     table_problems,
 )
 from penstock.store.check_pages import PageChecker, PageFacts
-from penstock.store.contents import stripe_name
+from penstock.store.contents import PART_FILE, stripe_name
 from penstock.store.direct import open_direct, page_buffer, read_at
 from penstock.store.first_use import file_problem
 from penstock.store.index_files import load_index
 from penstock.store.layout import PAGE_TABLE_DTYPE
 from penstock.store.paged import check_stripe
+from penstock.store.part import read_part, stripe_list, stripes_there
 from penstock.types import U8, VID, Array, Direction
 
 #: Problems that are listed; further ones are counted.
@@ -93,7 +94,7 @@ def check_graph(
         check.problems.append(Problem(str(path), note))
     return CheckReport(
         tuple(check.problems), check.unlisted, check.pages, check.bytes, check.edges,
-        time.perf_counter() - started,
+        time.perf_counter() - started, tuple(check.notes),
     )  # fmt: skip
 
 
@@ -126,6 +127,9 @@ class _Check:
         self._progress = progress
         self.problems: list[Problem] = []
         self.unlisted = self.pages = self.bytes = self.edges = 0
+        self.notes: list[str] = []
+        #: The stripes that must be there; others of a part of a graph are elsewhere.
+        self._expected: set[int] = set()
         #: Index files whose bytes are as they were written.
         self._good: set[str] = set()
 
@@ -151,7 +155,8 @@ class _Check:
         except PenstockError as error:
             self._caught(where, error)
             return
-        for k in range(catalog.num_stripes):
+        self._find_stripes(catalog)
+        for k in sorted(self._expected):
             folder = self._folder / stripe_name(k)
             try:
                 check_stripe(folder, k, catalog)
@@ -162,6 +167,24 @@ class _Check:
         for what in _count_problems(catalog, totals):
             self._found(where, what)
         self._ids(catalog)
+
+    def _find_stripes(self, catalog: Catalog) -> None:
+        everything = range(catalog.num_stripes)
+        self._expected = set(everything)
+        try:
+            part = read_part(self._folder, catalog)
+        except PenstockError as error:
+            self._caught(self._folder / PART_FILE, error)
+            return
+        if part is not None:
+            self._expected = {*part.stripes, *stripes_there(self._folder, catalog)}
+            others = [k for k in everything if k not in self._expected]
+            if others:
+                self.notes.append(
+                    f"{self._folder}: is a part of a graph: not checked are stripes "
+                    f"{stripe_list(others)} of {catalog.num_stripes}, which are elsewhere, and "
+                    "what takes all pages to tell"
+                )
 
     # Index files
 
@@ -254,6 +277,9 @@ class _Check:
         stripes = catalog.num_stripes
         for k in range(stripes):
             path = self._folder / stripe_name(k) / f"{direction}.pages"
+            if k not in self._expected:
+                files.append((path, -1, 0))
+                continue
             pages = (catalog.directions[direction].num_pages - k + stripes - 1) // stripes
             try:
                 fd = open_direct(path, catalog.page_bytes)
@@ -302,15 +328,21 @@ class _Check:
 
         present = sum(pages for _, _, pages in files)
         self._progress.start(f"checking {files[0][0].stem}-pages", present * size, "bytes")
-        last = -1
+        last = before = -1
         for page_id, facts in ordered_map(check, _page_ids(files), workers, 16 * workers):
             where = f"{files[page_id % stripes][0]}: page {page_id}"
             for what in facts.problems:
                 self._found(where, what)
             in_run = table is not None and table["run"][page_id] > 0 and facts.decoded
-            if in_run and last >= 0 and checker.step >= 0 and facts.first < last + checker.step:
+            if (
+                in_run
+                and page_id == before + 1
+                and last >= 0
+                and checker.step >= 0
+                and facts.first < last + checker.step
+            ):
                 self._found(where, "its list does not go on from the page before")
-            last = facts.last
+            last, before = facts.last, page_id
             totals.add(facts)
             self.bytes += size
             self._progress.advance(size)

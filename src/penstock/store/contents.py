@@ -12,10 +12,12 @@ from penstock.files import read_regular
 from penstock.store.catalog import FILE_NAME, MAGIC
 from penstock.store.far import OWNER_FILE, STRIPE_FILES, TOKEN_FILE, quoted
 
+#: What makes a directory a part of a graph; see :mod:`penstock.store.part`.
+PART_FILE = "part.json"
 _STRIPE = re.compile(r"stripe\.[0-9]+")
 #: All that a graph directory has beside its stripes.
 _OWN_FILES = frozenset(
-    {FILE_NAME, TOKEN_FILE, "vid_of_rank.npy", "ids.npy", "ids.arrow"}
+    {FILE_NAME, PART_FILE, TOKEN_FILE, "vid_of_rank.npy", "ids.npy", "ids.arrow"}
     | {f"{direction}.{part}.npy" for direction in ("out", "in") for part in ("pages", "degrees")}
 )
 #: All that a stripe has inside the graph directory. ``graph`` was a link to the graph directory in
@@ -61,12 +63,15 @@ def is_folder(path: Path) -> bool:
 
 
 def is_graph(folder: Path) -> bool:
-    """Whether a directory has a catalog, damaged or not, and a stripe."""
+    """Whether a directory has a catalog, damaged or not, and the first stripe, or says that it is
+    a part.
+    """
     try:
         begins = read_regular(folder / FILE_NAME, most=256)
     except (OSError, FormatError):
         return False
-    return MAGIC.encode() in begins and is_folder(folder / stripe_name(0))
+    named = is_folder(folder / stripe_name(0)) or os.path.lexists(folder / PART_FILE)
+    return MAGIC.encode() in begins and named
 
 
 def contents(folder: Path) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock.errors import CorruptionError, FormatError
 from penstock.files import check_regular
+from penstock.parsing import parse
 from penstock.store.catalog import Catalog
 from penstock.store.layout import PAGE_TABLE_DTYPE
 from penstock.types import VID, Array, Direction
@@ -89,7 +90,7 @@ def load_index(path: Path) -> Array:
     """The array in a ``.npy`` file, mapped into memory, not read."""
     check_regular(path)
     try:
-        array: Array = np.lib.format.open_memmap(path, mode="r")
+        array: Array = parse(lambda: np.lib.format.open_memmap(path, mode="r"))
     except Exception as error:
         # What NumPy raises for a damaged header is not its promise. An array without entries has
         # no bytes that could be mapped.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock.errors import CorruptionError, FormatError, InputNotFoundError
+from penstock.errors import CorruptionError, FormatError, InputNotFoundError, OptionError
 from penstock.files import open_regular, read_regular
 from penstock.parallel import ordered_map
 from penstock.store.catalog import Catalog, read_catalog
@@ -21,12 +21,16 @@ from penstock.store.graph import Graph
 from penstock.store.index_files import IndexFiles
 from penstock.store.layout import Layout, make_layout
 from penstock.store.page import PageHeader, check_page
-from penstock.types import U8, U32, Adjacency, Array, Direction
+from penstock.store.part import Part, read_part, stripe_list, stripes_there
+from penstock.types import I64, U8, U32, Adjacency, Array, Direction
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from penstock.store.first_use import ListCheck
+
+
+_NOT_HERE = -1
 
 
 class MemoryPages:
@@ -54,15 +58,26 @@ class FilePages:
     """Pages in striped files."""
 
     def __init__(
-        self, files: list[Path], page_bytes: int, num_pages: int, *, direct: bool = False
+        self,
+        files: list[Path],
+        page_bytes: int,
+        num_pages: int,
+        *,
+        missing: Collection[int] = (),
+        direct: bool = False,
     ) -> None:
         self._files = files
+        #: The stripes whose files are elsewhere.
+        self._missing = frozenset(missing)
         self.page_bytes = page_bytes
         self.num_pages = num_pages
         self._fds: list[int] = []
         #: Closes the files when the object goes, unless that was done before.
         self.close = weakref.finalize(self, _close_all, self._fds)
-        for path in files:
+        for stripe, path in enumerate(files):
+            if stripe in self._missing:
+                self._fds.append(_NOT_HERE)
+                continue
             try:
                 self._fds.append(open_direct(path, page_bytes) if direct else open_regular(path))
             except OSError as error:
@@ -74,11 +89,19 @@ class FilePages:
 
     def direct(self) -> FilePages:
         """The same pages, read past the system's cache into :func:`~direct.page_buffer`."""
-        return FilePages(self._files, self.page_bytes, self.num_pages, direct=True)
+        return FilePages(
+            self._files, self.page_bytes, self.num_pages, missing=self._missing, direct=True
+        )
+
+    def present(self) -> I64:
+        """The pages whose stripes are here, ascending."""
+        stripes = np.setdiff1d(np.arange(len(self._files)), list(self._missing))
+        pages: I64 = np.arange(self.num_pages, dtype=np.int64)
+        return pages[np.isin(pages % len(self._files), stripes)]
 
     @property
     def descriptors(self) -> list[int]:
-        """The open files, one a stripe."""
+        """The open files, one a stripe; -1 for a stripe that is not here."""
         return list(self._fds)
 
     def read_page(self, page_id: int, buffer: U8) -> None:
@@ -89,6 +112,12 @@ class FilePages:
         """Read some of a page."""
         stripes = len(self._fds)
         fd = self._fds[page_id % stripes]
+        if fd == _NOT_HERE:
+            raise InputNotFoundError(
+                f"{self.where(page_id)}: stripe {page_id % stripes} is not in this part of the "
+                "graph; run over the hosts that have all of them (hosts=, --hosts), or use the "
+                "whole graph"
+            )
         offset = (page_id // stripes) * self.page_bytes + begin
         try:
             missing = len(buffer) - read_at(fd, offset, buffer)
@@ -110,7 +139,9 @@ class FilePages:
 
 def _close_all(fds: list[int]) -> None:
     while fds:
-        os.close(fds.pop())
+        fd = fds.pop()
+        if fd != _NOT_HERE:
+            os.close(fd)
 
 
 class PagedGraph(Graph):
@@ -123,8 +154,14 @@ class PagedGraph(Graph):
         load_array: Callable[[str], Any],
         path: Path | None,
         files: IndexFiles | None = None,
+        part: Part | None = None,
+        missing: tuple[int, ...] = (),
     ) -> None:
         super().__init__(catalog.description(), path)
+        #: What ``part.json`` says, if this is a part of a graph.
+        self.part = part
+        #: The stripes whose pages cannot be read here.
+        self.missing = missing
         self.catalog = catalog
         self._pages = pages
         self.load_array = load_array
@@ -154,6 +191,15 @@ class PagedGraph(Graph):
         """The vertex number of each id in ascending order; None if they are 0, 1, 2, ..."""
         name = self.catalog.order_file
         return None if name is None else self.load_array(name)
+
+    def require_whole(self) -> None:
+        """Raise if some stripes are not here: what follows reads all pages."""
+        if self.missing:
+            raise OptionError(
+                f"{self.path}: is a part of a graph: stripes {stripe_list(self.missing)} of "
+                f"{self.catalog.num_stripes} are not here; run over the hosts that have them "
+                "(hosts=, --hosts), or use the whole graph"
+            )
 
     def pages(self, direction: Direction) -> MemoryPages | FilePages:
         """The pages of a direction."""
@@ -226,17 +272,21 @@ class PagedGraph(Graph):
 
 
 def open_graph(path: str | os.PathLike[str]) -> PagedGraph:
-    """Open a graph directory."""
+    """Open a graph directory. Of a part of a graph, the stripes that are there can be read."""
     folder = Path(path)
     catalog = read_catalog(folder)
-    for k in range(catalog.num_stripes):
+    part = read_part(folder, catalog)
+    everything = range(catalog.num_stripes)
+    present = everything if part is None else stripes_there(folder, catalog)
+    missing = tuple(sorted(set(everything) - set(present)))
+    for k in present:
         check_stripe(folder / stripe_name(k), k, catalog)
     pages: dict[Direction, MemoryPages | FilePages] = {}
     for direction, stats in catalog.directions.items():
         files = [folder / stripe_name(k) / f"{direction}.pages" for k in range(catalog.num_stripes)]
-        pages[direction] = FilePages(files, catalog.page_bytes, stats.num_pages)
+        pages[direction] = FilePages(files, catalog.page_bytes, stats.num_pages, missing=missing)
     index = IndexFiles(folder, catalog)
-    return PagedGraph(catalog, pages, index.load, folder, index)
+    return PagedGraph(catalog, pages, index.load, folder, index, part, missing)
 
 
 def check_stripe(folder: Path, stripe: int, catalog: Catalog) -> None:

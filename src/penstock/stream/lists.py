@@ -87,6 +87,20 @@ def by_page(piece: Piece, first_vids: I64) -> list[Piece]:
     return [piece._replace(begin=a, end=b) for a, b in pairwise(cuts)]
 
 
+class Own(NamedTuple):
+    """The pages of one rank, in a run over several hosts."""
+
+    #: Their numbers, ascending.
+    pages: I64
+    #: The page table, in which pages of other ranks have no edges.
+    table: Array
+
+
+def among(pages: I64, some: range) -> I64:
+    """Those of some pages (ascending) that are in a range."""
+    return pages[(pages >= some.start) & (pages < some.stop)]
+
+
 class Dealer(Protocol):
     """Hands pieces out to streams that differ."""
 
@@ -107,6 +121,7 @@ class Lists(Protocol):
 
     #: Whether all of it is in memory, ready for kernels.
     resident: bool
+    #: A row a page. Pages that another rank has are without edges, and are passed over.
     table: Array
 
     def scan(
@@ -121,9 +136,16 @@ class Lists(Protocol):
         order of the pages. Which stream gets which piece is nobody's business, or a dealer's.
         """
 
-    def visit(self, vertices: U32, work: Work, *, dealer: Dealer | None = None) -> list[Any]:
-        """Call ``work`` for pieces that hold these vertices (ascending, each once). For a dealer
-        the pieces are cut as for a scan.
+    def visit(
+        self,
+        vertices: U32,
+        work: Work,
+        *,
+        dealer: Dealer | None = None,
+        as_scanned: bool = False,
+    ) -> list[Any]:
+        """Call ``work`` for pieces that hold these vertices (ascending, each once). For a dealer,
+        or if asked to, the pieces are cut ``as_scanned``.
         """
 
     def visit_in_parts(self, vertices: U32, work: Work) -> list[Any]:
@@ -159,8 +181,10 @@ class StreamedLists:
         workers: Workers,
         metrics: Metrics,
         cache: PageCache,
+        own: Own | None = None,
     ) -> None:
-        self.table = graph.page_table(direction)
+        self.table = graph.page_table(direction) if own is None else own.table
+        self._own_pages = np.arange(len(self.table)) if own is None else own.pages
         self._columns = column_positions(graph, columns)
         self._workers = workers
         self._metrics = metrics
@@ -172,6 +196,11 @@ class StreamedLists:
         self._no_offsets: U32 = np.zeros(
             int(self.table["num_vertices"].max(initial=0)) + 1, np.uint32
         )
+
+    @property
+    def others(self) -> I64:
+        """The pages that another rank has."""
+        return np.setdiff1d(np.arange(len(self.table)), self._own_pages, assume_unique=True)
 
     def close(self) -> None:
         """Close the files and forget the cached pages."""
@@ -192,9 +221,9 @@ class StreamedLists:
         dealer: Dealer | None = None,
     ) -> list[Any]:
         """See :class:`Lists`."""
-        chosen = range(len(self.table)) if pages is None else pages
+        chosen = self._own_pages if pages is None else among(self._own_pages, pages)
         if not ordered:
-            order = visiting_order(self.table, np.array(chosen, np.int64), self._cache)
+            order = visiting_order(self.table, chosen, self._cache)
             return self._run(order, None, work, dealer)
         turns = Turns()
 
@@ -203,14 +232,21 @@ class StreamedLists:
                 return turns.take(number, lambda: [work(stream, piece) for piece in pieces])
 
             try:
-                return self._one(stream, chosen[number], None, waiting, None)
+                return self._one(stream, int(chosen[number]), None, waiting, None)
             except BaseException:
                 turns.fail(number)
                 raise
 
         return list(chain.from_iterable(self._workers.run(one, range(len(chosen)))))
 
-    def visit(self, vertices: U32, work: Work, *, dealer: Dealer | None = None) -> list[Any]:
+    def visit(
+        self,
+        vertices: U32,
+        work: Work,
+        *,
+        dealer: Dealer | None = None,
+        as_scanned: bool = False,
+    ) -> list[Any]:
         """See :class:`Lists`."""
         pages = visiting_order(self.table, pages_of(self.table, vertices), self._cache)
         return self._run(pages, slices_of(self.table, pages, vertices), work, dealer)
@@ -296,6 +332,7 @@ def load(streamed: StreamedLists, num_vertices: int, dtypes: Sequence[np.dtype[A
 
     streamed.scan(take)
     _finish_runs(streamed.table, offsets)
+    _finish_others(streamed.table, streamed.others, offsets)
     return Block(0, offsets, neighbours, columns)
 
 
@@ -303,3 +340,11 @@ def _finish_runs(table: Array, offsets: Array) -> None:
     """The end of the list of a vertex with several pages is where its last page ends."""
     for row in table[table["kind"] == LARGE]:
         offsets[int(row["first_vid"]) + 1] = int(row["first_edge"]) + int(row["num_edges"])
+
+
+def _finish_others(table: Array, pages: I64, offsets: Array) -> None:
+    """Lists that another rank has are empty here."""
+    for row in table[pages]:
+        if row["kind"] != LARGE:
+            first, count = int(row["first_vid"]), int(row["num_vertices"])
+            offsets[first + 1 : first + count + 1] = row["first_edge"]

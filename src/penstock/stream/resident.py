@@ -12,8 +12,8 @@ from penstock.parallel import Workers
 from penstock.store.page import LARGE
 from penstock.stream import lists as streamed
 from penstock.stream.block import Block
-from penstock.stream.lists import Dealer, Piece, Work, split
-from penstock.types import U32, Array, Direction
+from penstock.stream.lists import Dealer, Own, Piece, Work, among, split
+from penstock.types import I64, U32, Array, Direction
 
 #: Edges in a piece, at least (if they have so many).
 PIECE_EDGES = 1 << 17
@@ -26,16 +26,24 @@ class ResidentLists:
 
     resident = True
 
-    def __init__(self, block: Block, table: Array, direction: Direction, workers: Workers) -> None:
+    def __init__(
+        self,
+        block: Block,
+        table: Array,
+        direction: Direction,
+        workers: Workers,
+        own: Own | None = None,
+    ) -> None:
         self.block = block
-        self.table = table
+        self.table = table if own is None else own.table
+        self._own_pages = np.arange(len(table)) if own is None else own.pages
         self.direction = direction
         self._workers = workers
 
     @cached_property
     def pieces(self) -> list[Piece]:
         """All of it, in the pieces of a scan."""
-        return _cut_pieces(self.block, self.table, range(len(self.table)))
+        return _cut_pieces(self.block, self.table, self._own_pages)
 
     def scan(
         self,
@@ -46,7 +54,9 @@ class ResidentLists:
         dealer: Dealer | None = None,
     ) -> list[Any]:
         """See :class:`Lists`."""
-        pieces = self.pieces if pages is None else _cut_pieces(self.block, self.table, pages)
+        pieces = self.pieces
+        if pages is not None:
+            pieces = _cut_pieces(self.block, self.table, among(self._own_pages, pages))
         if ordered:
             return [work(0, piece) for piece in pieces]
         if dealer is None:
@@ -69,17 +79,28 @@ class ResidentLists:
                 parts.setdefault(piece.begin, []).append(piece)
         return parts
 
-    def visit(self, vertices: U32, work: Work, *, dealer: Dealer | None = None) -> list[Any]:
-        """See :class:`Lists`; without a dealer the vertices may come in any order."""
+    def visit(
+        self,
+        vertices: U32,
+        work: Work,
+        *,
+        dealer: Dealer | None = None,
+        as_scanned: bool = False,
+    ) -> list[Any]:
+        """See :class:`Lists`; if pieces are cut as they like, the vertices may come in any
+        order.
+        """
         if len(vertices) == 0:
             return []
-        if dealer is not None:
+        if dealer is not None or as_scanned:
             holding = [
                 (k, piece._replace(vertices=vertices[a:b]))
                 for k, piece in enumerate(self.pieces)
                 for a, b in [np.searchsorted(vertices, [piece.begin, piece.end]).tolist()]
                 if a < b
             ]
+            if dealer is None:
+                return self._workers.run(work, [piece for _, piece in holding])
             return self._deal(work, holding, dealer)
         return self._workers.run(work, self._cut_visit(vertices))
 
@@ -112,12 +133,12 @@ def _set_apart(vertices: U32, some: list[int]) -> tuple[U32, U32]:
     return np.delete(vertices, chosen), vertices[chosen]
 
 
-def _cut_pieces(block: Block, table: Array, pages: range) -> list[Piece]:
+def _cut_pieces(block: Block, table: Array, pages: I64) -> list[Piece]:
     """Neighbouring small pages together until they are worth a call; large pages each alone, and
     pages of too many vertices, which are split where streams split them.
     """
     pieces: list[Piece] = []
-    rows = table[pages.start : pages.stop]
+    rows, numbers = table[pages], pages.tolist()
     kinds, counts = rows["kind"].tolist(), rows["num_edges"].tolist()
     firsts, sizes = rows["first_vid"].tolist(), rows["num_vertices"].tolist()
     start, edges = 0, 0
@@ -126,17 +147,17 @@ def _cut_pieces(block: Block, table: Array, pages: range) -> list[Piece]:
             where = int(rows[k]["first_edge"])
             ends: Array = np.array([where, where + counts[k]], block.offsets.dtype)
             part = Block(firsts[k], ends, block.neighbours, block.columns)
-            pieces.append(Piece(pages[k], part, firsts[k], firsts[k] + 1))
+            pieces.append(Piece(numbers[k], part, firsts[k], firsts[k] + 1))
             start, edges = k + 1, 0
             continue
         edges += counts[k]
-        last = k + 1 == len(kinds) or kinds[k + 1] == LARGE
+        last = k + 1 == len(kinds) or kinds[k + 1] == LARGE or numbers[k + 1] != numbers[k] + 1
         if (
             last
             or edges >= PIECE_EDGES
             or firsts[k + 1] + sizes[k + 1] - firsts[start] > streamed.PIECE_VERTICES
         ):
-            pieces += split(Piece(pages[start], block, firsts[start], firsts[k] + sizes[k]))
+            pieces += split(Piece(numbers[start], block, firsts[start], firsts[k] + sizes[k]))
             start, edges = k + 1, 0
     return pieces
 

@@ -165,14 +165,21 @@ class TieredLists(StreamedLists):
         self._readers.close()
         super().close()
 
-    def visit(self, vertices: U32, work: Work, *, dealer: Dealer | None = None) -> list[Any]:
+    def visit(
+        self,
+        vertices: U32,
+        work: Work,
+        *,
+        dealer: Dealer | None = None,
+        as_scanned: bool = False,
+    ) -> list[Any]:
         """See :class:`~penstock.stream.lists.Lists`; unless it visits whole pages, blocks have the
         lists by their places.
         """
         ends = (self.tier.heads.offsets, self.tier.rest)
         edges = int(list_edges(vertices, *ends))
         how = choose_reading(len(vertices), edges, self._graph.num_vertices, len(self.table))
-        if how == "pages":
+        if how == "pages" or as_scanned:
             return super().visit(vertices, work, dealer=dealer)
         streams = self._arena.deep if how == "deep" else self._arena.wide
         gap = MANY_GAP if how == "long runs" else GAP
