@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from numpy import float32
 
-from penstock.device.source import Written, write_out
+from penstock.device.source import write_out
+from penstock.device.written import Written
 from penstock.errors import ProgramError
 
 KNOWN = {

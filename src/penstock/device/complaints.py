@@ -12,8 +12,8 @@ import numpy as np
 
 from penstock import errors
 from penstock.device.signature import ProgramSignature
-from penstock.device.source import Input, Written
 from penstock.device.spelling import is_widened
+from penstock.device.written import Input, Written
 from penstock.errors import ProgramError
 
 #: How long what the compiler says may be.

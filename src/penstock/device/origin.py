@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from types import CodeType, FunctionType
 
+from penstock.parsing import parse
+
 Definition = ast.FunctionDef | ast.Lambda
 
 
@@ -37,8 +39,10 @@ def definition_of(function: FunctionType) -> Definition:
 def _parsed(text: str) -> tuple[list[Definition], frozenset[object]]:
     # A notebook's cell may await at its top.
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    tree = compile(text, "<source>", "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
-    whole = compile(tree, "<source>", "exec", flags, dont_inherit=True)
+    tree = parse(
+        lambda: compile(text, "<source>", "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+    )
+    whole = parse(lambda: compile(tree, "<source>", "exec", flags, dont_inherit=True))
     definitions = [node for node in ast.walk(tree) if isinstance(node, Definition)]
     return definitions, frozenset(_facts(code) for code in _codes(whole))
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from penstock.device.source import Written, write_out
+from penstock.device.source import write_out
+from penstock.device.written import Written, WrittenFunction
 from penstock.errors import OptionError
 from penstock.program import STEP_VALUES, VERTEX_FIELDS, Program
 
@@ -108,6 +109,21 @@ def signature_of(
         edge_fields={name: edge_columns.index(called[name]) for name in gather.fields("edge")},
         edge_dtypes={name: columns[called[name]] for name in gather.fields("edge")},
         params=tuple(dict.fromkeys(used)),
+    )
+
+
+def as_text(signature: ProgramSignature) -> Program:
+    """A program as the text of its functions, so that it can be sent to other processes."""
+    text = {role: WrittenFunction(written) for role, written in signature.written.items()}
+    program = signature.program
+    return replace(
+        program,
+        init=text["init"],
+        gather=text["gather"],
+        sum=text.get("sum", program.sum),
+        apply=text["apply"],
+        activate=text.get("activate"),
+        totals={name: text[f"total:{name}"] for name in program.totals},
     )
 
 

@@ -18,10 +18,11 @@ import copy
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from penstock.device.origin import definition_of
 from penstock.device.outside import MODULES, definition, unusable
+from penstock.device.written import Input, Written, WrittenFunction
 from penstock.errors import ProgramError
 
 Function = Callable[..., Any]
@@ -52,39 +53,6 @@ _REFUSED = {
 }
 #: Plain positional parameters only: neither ``*args`` nor ``**kwargs``.
 _STARRED = 0x04 | 0x08
-
-
-class Input(NamedTuple):
-    """A parameter of the text: a field of ``src``, ``edge``, ``p``, ...; or an "own" value."""
-
-    kind: str
-    field: str
-
-    @property
-    def name(self) -> str:
-        """Its name in the text."""
-        return f"{self.kind}_{self.field}"
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A function written out."""
-
-    name: str
-    #: What to call it in messages.
-    label: str
-    inputs: tuple[Input, ...]
-    text: str
-    #: Where the user wrote it, and the user's line of each line of the text.
-    file: str
-    lines: tuple[int, ...]
-    #: Texts that it needs before it; those that are functions are also in ``helpers``.
-    before: tuple[str, ...] = ()
-    helpers: tuple[Written, ...] = ()
-
-    def fields(self, kind: str) -> list[str]:
-        """The fields that it reads from ``src``, ``edge``, ``p``, ..."""
-        return [each.field for each in self.inputs if each.kind == kind]
 
 
 @dataclass(slots=True)
@@ -133,6 +101,8 @@ def write_out(
     function: Function, role: str, name: str, known: Mapping[str, Iterable[str]]
 ) -> Written:
     """Write out one of the user's functions; ``known`` are the fields each kind of record has."""
+    if isinstance(function, WrittenFunction):
+        return function.written
     function = getattr(function, "py_func", function)
     if not isinstance(function, FunctionType):
         raise ProgramError(f"{role}: expected a Python function, got {function!r}")

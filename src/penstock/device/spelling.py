@@ -13,7 +13,7 @@ import numpy as np
 
 from penstock.device.outside import constant
 from penstock.device.signature import ProgramSignature
-from penstock.device.source import Written
+from penstock.device.written import Written
 
 
 def cast(dtype: np.dtype[Any], text: str) -> str:

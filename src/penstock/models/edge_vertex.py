@@ -84,7 +84,7 @@ def edge_vertex(
     fields
         Arrays in ascending order of the user's ids, read as ``src.<name>`` and ``vertex.<name>``.
     options
-        What :func:`penstock.run` takes: mode, strategy, until, memory, threads, ...
+        What :func:`penstock.run` takes: mode, strategy, until, memory, threads, hosts, ...
 
     Examples
     --------

@@ -83,7 +83,7 @@ def gimv(
     fields
         Arrays in ascending order of the user's ids, read as ``src.<name>`` and ``vertex.<name>``.
     options
-        What :func:`penstock.run` takes: mode, strategy, memory, threads, ...
+        What :func:`penstock.run` takes: mode, strategy, memory, threads, hosts, ...
 
     Examples
     --------
