@@ -14,7 +14,7 @@ from engine_programs import heat_program, label_program, path_program, rank_prog
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.engine import ranges, sizes
+from penstock.engine import narrowing, sizes
 from penstock.engine import sums as sums_module
 from penstock.engine.scratch import ScratchColumn, StoredArray
 from penstock.engine.topology import CUT_LISTS
@@ -122,7 +122,7 @@ def test_restrict(lists: list[list[int]], low: int, size: int, data: Any) -> Non
     weights = np.arange(len(flat), dtype=np.float32)
     for columns in ((), (weights,)):
         block = Block(first, offsets, flat, columns)
-        found = ranges.restrict(block, first + begin, first + end, low, high)
+        found = narrowing.restrict(block, first + begin, first + end, low, high)
         assert found.first == first + begin
         wanted = [
             [(u - low, k) for k, u in enumerate(flat[a:b].tolist(), int(a)) if low <= u < high]

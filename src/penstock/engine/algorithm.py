@@ -11,6 +11,7 @@ import inspect
 import resource
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -21,7 +22,9 @@ from penstock.engine.engine import Engine
 from penstock.engine.execute import Outcome, execute
 from penstock.engine.needs import Needs
 from penstock.engine.options import OPTION_NAMES, RunOptions
+from penstock.engine.over_hosts import Call, Part, folder_of, run_over_hosts
 from penstock.engine.parameters import checked_numbers, named_kind
+from penstock.engine.peers import ALONE
 from penstock.engine.plan import Plan
 from penstock.engine.planning import open_engine, plan_run, prepare_run
 from penstock.engine.programs import Settings
@@ -56,6 +59,10 @@ class Task:
     began: float = field(default_factory=clock)
     #: The vertices that parameters name, by the name of the parameter.
     selected: dict[str, U32] = field(default_factory=dict)
+    #: In a run over several hosts, what this rank has found for its own vertices.
+    part: Part | None = None
+    #: And what makes further columns of it.
+    later: dict[str, Callable[[], Array]] = field(default_factory=dict)
 
     def vid(self, vertex: object, name: str = "source") -> int:
         """The number inside of a vertex that the user names."""
@@ -89,7 +96,7 @@ class Task:
         engine = self.engine
         assert engine is not None
         total = engine.metrics.total()
-        if self.options.trace is not None:
+        if self.options.trace is not None and self.options.peers is ALONE:
             write_trace(self.options.trace, engine.metrics, overwrite=self.options.overwrite)
         return {
             "seconds": clock() - self.began,
@@ -120,8 +127,12 @@ class Task:
     def result(
         self, name: str, values: Any, *, more: Mapping[str, Any] = _NOTHING_MORE, **columns: Any
     ) -> Result:
-        """A result with a value for each vertex, from arrays by vid."""
+        """A result with a value for each vertex, from arrays by vid. Over several hosts arrays may
+        also be of own vertices alone, and only these are in the result, by number.
+        """
         assert self.engine is not None
+        if self.options.peers.size > 1:
+            return self._part_result(name, values, more, **columns)
         return Result.from_vids(
             self.graph,
             name,
@@ -132,6 +143,43 @@ class Task:
             keep=self._has_room_for_order(),
             **columns,
         )
+
+    def _part_result(
+        self,
+        name: str,
+        values: Any,
+        more: Mapping[str, Any],
+        *,
+        columns: Mapping[str, Any] = _NOTHING_MORE,
+        vid_columns: Mapping[str, Any] = _NOTHING_MORE,
+        values_are_vids: bool = False,
+    ) -> Result:
+        assert self.engine is not None
+        own, n = self.engine.own_vertices, self.graph.num_vertices
+
+        def of_own(given: Any) -> Array:
+            array: Array = given() if callable(given) else given
+            return own.take(array) if len(array) == n else array
+
+        more_columns = {**columns, **vid_columns}
+        self.later = {
+            each: partial(of_own, column)
+            for each, column in more_columns.items()
+            if callable(column)
+        }
+        found = {
+            each: of_own(column)
+            for each, column in {name: values, **more_columns}.items()
+            if each not in self.later
+        }
+        named = (*([name] if values_are_vids else []), *vid_columns)
+        self.part = Part(name, own.begins, own.ends, found, named, tuple(self.later))
+        # The rows are in the part; what was counted is here.
+        none: Array = np.empty(0, np.uint32)
+        return Result.table(
+            name, none, none, id_name="vid", stats=self.stats(**more),
+            iterations=self.engine.metrics.rows,
+        )  # fmt: skip
 
     def _has_room_for_order(self) -> bool:
         """Whether the order of the ids may be in memory both ways, for later results too."""
@@ -178,11 +226,13 @@ class Algorithm:
         *,
         finds_edges: bool = False,
         on_devices: Requirements | None = None,
+        on_hosts: Requirements | None = None,
     ) -> None:
         self.name = function.__name__
         self._function = function
         self._requirements = requirements
         self._on_devices = on_devices
+        self._on_hosts = on_hosts
         self.verify = read_locked(verify)
         #: Whether its results have ``edges``.
         self.finds_edges = finds_edges
@@ -202,7 +252,7 @@ class Algorithm:
                 *(parameter.replace(kind=plain) for parameter in own),
                 *(
                     inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
-                    for name in OPTION_NAMES
+                    for name in (*OPTION_NAMES, "hosts", "out")
                 ),
             ],
             return_annotation=Result,
@@ -213,6 +263,11 @@ class Algorithm:
         """Whether it runs on other devices than one CPU, too."""
         return self._on_devices is not None
 
+    @property
+    def on_hosts(self) -> bool:
+        """Whether it runs over several hosts, too."""
+        return self._on_hosts is not None
+
     def __call__(self, graph: Graph | Changing, *args: Any, **kwargs: Any) -> Result:
         """Run it; see the function's own help."""
         bound = self.__signature__.bind(graph, *args, **kwargs)
@@ -220,6 +275,13 @@ class Algorithm:
         given.pop("graph")
         own = {name: given.pop(name) for name in self.parameters if name in given}
         began = clock()
+        hosts = given.pop("hosts", None)
+        out = folder_of(given.pop("out", None), hosts)
+        if hosts is not None:
+            with reading(graph) as still:
+                found = run_over_hosts(hosts, Call(still, self.name, own, given, out))
+            found.stats |= {"algorithm": self.name, "parameters": self._complete(own)}
+            return found
         with reading(graph) as still:
             result = self.call(Task(still, RunOptions.of(**given), began=began), own)
             if still is not graph:
@@ -254,7 +316,14 @@ class Algorithm:
     def _required(self, task: Task, own: Mapping[str, Any]) -> Sequence[Needs]:
         """What a task needs; the vertices that parameters name are looked up for it."""
         options, requirements = task.options, self._requirements
-        if not options.on_plain_cpu:
+        if options.over_hosts:
+            if self._on_hosts is None:
+                raise OptionError(
+                    f"hosts: {self.name} runs on one host only; leave out hosts (the guide to "
+                    "several machines lists the algorithms that run over them)"
+                )
+            requirements = self._on_hosts
+        elif not options.on_plain_cpu:
             if self._on_devices is None:
                 names = ", ".join(device.name for device in options.devices)
                 raise OptionError(
@@ -292,14 +361,16 @@ def algorithm(
     verify: Callable[[Graph, Result], None],
     finds_edges: bool = False,
     on_devices: Requirements | None = None,
+    on_hosts: Requirements | None = None,
 ) -> Callable[[Callable[..., Result]], Algorithm]:
     """Make an algorithm of a function ``(task, **parameters)``. ``on_devices``: what it needs if
-    other devices than one CPU run it; None: they cannot.
+    other devices than one CPU run it; None: they cannot. ``on_hosts``: the same for several hosts.
     """
 
     def wrap(function: Callable[..., Result]) -> Algorithm:
         return Algorithm(
-            function, requirements, verify, finds_edges=finds_edges, on_devices=on_devices
-        )
+            function, requirements, verify, finds_edges=finds_edges, on_devices=on_devices,
+            on_hosts=on_hosts,
+        )  # fmt: skip
 
     return wrap

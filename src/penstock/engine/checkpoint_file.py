@@ -126,8 +126,10 @@ def check_columns(columns: Mapping[str, StoredColumn]) -> int:
     return sum(column.length * column.dtype.itemsize for column in columns.values())
 
 
-def write_state(fd: int, columns: Mapping[str, StoredColumn], facts: Mapping[str, Any]) -> None:
-    """Write a whole checkpoint to an empty file. ``facts`` are identity, step and extra."""
+def write_state(fd: int, columns: Mapping[str, StoredColumn], facts: Mapping[str, Any]) -> str:
+    """Write a whole checkpoint to an empty file. ``facts`` are identity, step and extra. Returns
+    the checksum of the JSON, which stands for every byte: it has the checksums of the arrays.
+    """
     entries = [
         {
             "name": name,
@@ -138,10 +140,11 @@ def write_state(fd: int, columns: Mapping[str, StoredColumn], facts: Mapping[str
         for name, column in columns.items()
     ]
     text = json.dumps({**facts, "arrays": entries}).encode()
-    tail = _TAIL.pack(_MAGIC, _VERSION, len(text), xxhash.xxh3_64_intdigest(text), 0)
-    tail = tail[:-_SEAL_BYTES]
+    digest = xxhash.xxh3_64_intdigest(text)
+    tail = _TAIL.pack(_MAGIC, _VERSION, len(text), digest, 0)[:-_SEAL_BYTES]
     seal = xxhash.xxh3_64_intdigest(tail).to_bytes(_SEAL_BYTES, "little")
     write_all(fd, np.frombuffer(text + tail + seal, np.uint8))
+    return f"{digest:016x}"
 
 
 def _write_column(fd: int, name: str, column: StoredColumn) -> str:
@@ -196,6 +199,8 @@ class Saved:
         self.close = weakref.finalize(self, os.close, self._fd)
         size = os.fstat(self._fd).st_size
         text = self._description(size)
+        #: The checksum of the JSON, as :func:`write_state` gives it.
+        self.digest = f"{xxhash.xxh3_64_intdigest(text):016x}"
         try:
             data = json.loads(text)
             self._entries = _entries(data["arrays"], size - _TAIL.size - len(text))
@@ -253,6 +258,13 @@ class Saved:
             column.write(begin, piece)
         if digest.hexdigest() != entry.xxh3:
             raise self._damaged(f"the checksum of array {name!r} does not match")
+
+    def read_range(self, name: str, begin: int, end: int) -> Array:
+        """Some entries of an array, of a file that :meth:`check` has read."""
+        entry = self._entries[name]
+        found: Array = np.empty(end - begin, entry.dtype)
+        self._fill(found.view(np.uint8), entry.offset + begin * entry.dtype.itemsize)
+        return found
 
     def check(self) -> int:
         """Read all arrays, and raise if a byte is not as it was written; returns the bytes."""

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from penstock.engine.grid import Grid
 from penstock.store.graph import Graph, serving_direction
 from penstock.store.kept import Slot
 from penstock.store.mapped import read_range
@@ -93,6 +94,14 @@ class Counts:
     path: Path | None = None
     #: The directions whose lists are not stored, but made when a run needs them.
     unbuilt: Collection[Direction] = ()
+    #: Of a rank in a run over several hosts: the most vertices that a rank has; the edges and pages
+    #: of lists are then those of the rank that has most. None: one rank has everything.
+    own_vertices: int | None = None
+    #: Of a run over rows of hosts: how they stand; the most vertices whose lists a rank goes over,
+    #: at all and in a group of pages.
+    grid: Grid | None = None
+    column_vertices: int = 0
+    group_vertices: int = 0
 
     @property
     def directions(self) -> tuple[Direction, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from penstock.engine.device_group import DeviceGroup
 from penstock.engine.engine import Engine
-from penstock.engine.ranges import narrow_to
+from penstock.engine.narrowing import narrow_to
 from penstock.stream.lists import Piece
 from penstock.types import U8, U32, Array
 

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from time import sleep
 from typing import Any
@@ -18,12 +19,15 @@ from typing import Any
 import numpy as np
 
 from penstock.arrays import distinct
-from penstock.engine.counts import counts_of
 from penstock.engine.direction import IN_MEMORY, STREAMED, ListCosts
 from penstock.engine.options import RunOptions
+from penstock.engine.ownership import Vertices, pages_by_number, vertices_of
 from penstock.engine.plan import Plan
+from penstock.engine.rank_counts import counts_for
+from penstock.engine.row_lists import RowLists
 from penstock.engine.run_memory import RunMemory
 from penstock.engine.topology import Topology
+from penstock.engine.watched_peers import seconds_into
 from penstock.metrics import Metrics, clock
 from penstock.parallel import Workers
 from penstock.process import DeferredSignals
@@ -46,8 +50,11 @@ class Engine(RunMemory):
     """One run over one graph. A context manager: leaving it ends the threads."""
 
     def __init__(self, graph: Graph, plan: Plan, options: RunOptions) -> None:
+        if options.peers.size == 1 and graph.storage is not None:
+            graph.storage.require_whole()
         self.graph = graph
-        self.counts = counts_of(graph)
+        self.counts = counts_for(graph, options, plan.grid)
+        self.peers = options.peers
         self.plan = plan
         self.options = options
         self.num_vertices = graph.num_vertices
@@ -80,6 +87,42 @@ class Engine(RunMemory):
         self._topology.close()
         self.deferred.__exit__(*error)
 
+    @cached_property
+    def page_owners(self) -> I64:
+        """The rank of each page of the lists that values are gathered along."""
+        return pages_by_number(len(self.gather_table), self.options.page_ranks)
+
+    @cached_property
+    def vertices_of_ranks(self) -> list[Vertices]:
+        """The vertices whose values each rank makes."""
+        if self.peers.size == 1:
+            return [Vertices.everything(self.num_vertices)]
+        return [
+            vertices_of(self.gather_table, self.page_owners, rank)
+            for rank in range(self.peers.size)
+        ]
+
+    @property
+    def own_vertices(self) -> Vertices:
+        """The vertices whose values this rank makes."""
+        return self.vertices_of_ranks[self.peers.rank]
+
+    @property
+    def own_edges(self) -> int:
+        """Edges in the lists that this rank gathers along."""
+        own = self.page_owners == self.peers.rank
+        return int(self.gather_table["num_edges"][own].sum(dtype=np.int64))
+
+    @property
+    def _gather_direction(self) -> Direction:
+        has_in = not self.graph.directed or "in" in self.graph.directions
+        return "in" if has_in else "out"
+
+    @property
+    def gather_table(self) -> Array:
+        """The pages of the lists that values are gathered along."""
+        return self.graph.page_table(self._gather_direction)
+
     @property
     def way(self) -> str:
         """The algorithm's own name for the way to run that the plan has chosen."""
@@ -103,6 +146,12 @@ class Engine(RunMemory):
     def lists(self, direction: Direction) -> Lists:
         """The lists of a direction, opened or loaded when first asked for."""
         return self._topology.lists(direction)
+
+    def row_lists(self) -> RowLists:
+        """What of the lists that values are gathered along a rank goes over in a run over rows of
+        hosts.
+        """
+        return self._topology.row_lists(self._gather_direction)
 
     def block(self, direction: Direction) -> Block:
         """The lists of a direction as one block, of a plan that has them in memory as a whole."""
@@ -301,7 +350,7 @@ class Engine(RunMemory):
         if self._within_step:
             yield {}
             return
-        with self.metrics.row(**facts) as row:
+        with self.metrics.row(**facts) as row, seconds_into(self.peers, row):
             yield row
         self.options.progress.advance(1)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
@@ -23,6 +23,7 @@ from penstock.engine.scratch import InMemory, ScratchColumn
 from penstock.errors import OptionError
 from penstock.program import Program
 from penstock.store.graph import Graph
+from penstock.store.mapped import PART
 from penstock.types import Array, Direction
 
 
@@ -36,6 +37,15 @@ class Outcome:
     converged: bool
     totals: dict[str, float]
     engine: Engine
+
+    def parts(self, name: str) -> Iterator[tuple[int, int, int]]:
+        """The values that are here, of a field, in parts: where each begins in its column, and the
+        vertices from which, and up to which, it has. Over hosts, those of own vertices.
+        """
+        column, own = self.columns[name], self.engine.own_vertices
+        whole = column.length == self.engine.num_vertices
+        for begin, end in own.ranges(PART):
+            yield begin if whole else own.position(begin), begin, end
 
     @property
     def values(self) -> dict[str, Array]:
@@ -85,7 +95,7 @@ def program_requirements(
             _directions(counts, program, strategy, has_in=has_in), passes, signature.columns,
             held + (sums + 1 if pushes or not has_in else 0),
             more_bytes=held_bytes, takes_gaps=True, program=needs, parts=parts,
-            gathered_bytes=gathered, work=work,
+            gathered_bytes=gathered, takes_rows=may_travel, work=work,
         )  # fmt: skip
 
     if "in" in counts.unbuilt and strategy == "auto" and mode == "sync":
@@ -144,6 +154,8 @@ def execute(graph: Graph, plan: Plan, settings: Settings, options: RunOptions) -
             run.run(identity_of(signature, settings))
             if not options.on_plain_cpu:
                 engine.facts |= team.facts()
+            if options.peers.size > 1:
+                engine.facts["host_rows"] = 1 if plan.grid is None else plan.grid.rows
     columns = {name: run.state.column(name) for name in signature.program.state}
     return Outcome(columns, run.iterations, run.converged, run.totals, engine)
 

@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from penstock.engine.frontier_joining import Told
 from penstock.engine.pull_kernels import MISSED, make_pull_kernels
 from penstock.engine.push_kernels import make_push_kernels
 from penstock.jit import Function, always_inline
@@ -58,6 +59,8 @@ class Expansion(NamedTuple):
     fetch: Function = no_fetch
     #: Whether ``visit`` is called for edges to visited vertices, too.
     every_edge: bool = False
+    #: What ranks tell the owners of vertices that they find; None: it runs on one host only.
+    told: Told | None = None
 
 
 class Kernels(NamedTuple):
@@ -89,7 +92,7 @@ def _never(v, state):  # type: ignore[no-untyped-def]
 @cache
 def kernels_of(expansion: Expansion) -> Kernels:
     """The kernels that call an expansion's functions."""
-    visit, look, fetch, every_edge = expansion
+    visit, look, fetch, every_edge, _ = expansion
     passes_by = _never if every_edge else _is_visited
     push, push_steps, push_block = make_push_kernels(visit, fetch, passes_by)
     pull, pull_block = make_pull_kernels(look)

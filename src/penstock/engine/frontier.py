@@ -26,10 +26,11 @@ from typing import Any
 import numpy as np
 
 from penstock.engine import frontier_kernels as plain
-from penstock.engine.counts import Counts
+from penstock.engine.counts import Counts, counts_of
 from penstock.engine.direction import Mode, Outlook
 from penstock.engine.engine import Engine
 from penstock.engine.expansion import Expansion, kernels_of
+from penstock.engine.frontier_joining import FrontierExchange
 from penstock.engine.push_kernels import HELD
 from penstock.engine.sizes import FOUND_BYTES
 from penstock.types import I64, U32, VID, Direction
@@ -84,7 +85,12 @@ class Frontier(ABC):
         #: The number of the frontier, and how it was found.
         self.step = 0
         self.mode: Mode = "top-down"
-        lists = engine.counts.lists
+        #: What other ranks have to be told, if there are any.
+        self.exchange: FrontierExchange | None = None
+        if engine.peers.size > 1:
+            assert expansion.told is not None
+            self.exchange = FrontierExchange(engine, expansion.told, state)
+        lists = counts_of(graph).lists
         known = graph.stored(self.against if len(graph.directions) == 2 else directions[0])
         #: Vertices of the frontier and of the one before it; edges that lead away from it.
         self.count = self.before = self.edges = 0
@@ -129,7 +135,8 @@ class Frontier(ABC):
         rows = self.engine.map_ranges(
             plain.count_edges, self.state.visited, self.bits, *self._sizes()
         )
-        count, reached, edges, explored = (sum(column) for column in zip(*rows, strict=True))
+        count, reached, *here = (sum(column) for column in zip(*rows, strict=True))
+        edges, explored = map(self._of_all, here)
         self._move(count, edges, None, step)
         self.unreached += count - reached
         self.unexplored += edges - explored
@@ -174,6 +181,10 @@ class Frontier(ABC):
     def start(self, vertices: U32) -> None:
         """Begin with some vertices."""
 
+    def _of_all(self, edges: int) -> int:
+        """The sum over all ranks of edges that were counted with :meth:`_sizes`."""
+        return edges
+
     @abstractmethod
     def _sizes(self) -> tuple[Any, Any]:
         """Where lists that lead on begin and end, and degrees, whichever are known."""
@@ -205,6 +216,10 @@ class Queued(Frontier):
         self.queued = len(vertices)
         self._enter(0, steps=0)
 
+    def _of_all(self, edges: int) -> int:
+        # Each rank has some of the lists, and others are empty.
+        return edges if self.exchange is None else self.exchange.total(edges)
+
     def _enter(self, begin: int, steps: int = 1) -> None:
         """The vertices of the queue from ``begin`` on are the frontier now."""
         end = self.queued
@@ -212,10 +227,14 @@ class Queued(Frontier):
             plain.enter_queue, self.queue, begin, end, self.state.visited, self._sizes()[0],
             single=end - begin <= HELD,
         )  # fmt: skip
-        self._move(end - begin, sum(rows), self.queue[begin:end], steps)
+        edges = self._of_all(sum(rows))
+        self._move(end - begin, edges, self.queue[begin:end], steps)
 
     def _enter_next_bits(self, count: int, edges: int) -> None:
-        """The vertices in ``next_bits`` are the frontier now."""
+        """The vertices in ``next_bits`` are the frontier now, and those that other ranks found."""
+        if self.exchange is not None:
+            count = self.exchange.join_bits(self.next_bits, self.step + 1)
+        edges = self._of_all(edges)
         self.bits, self.next_bits = self.next_bits, self.bits
         np.bitwise_or(self.state.visited, self.bits, out=self.state.visited)
         self._move(count, edges, None)

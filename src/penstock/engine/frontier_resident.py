@@ -44,13 +44,17 @@ class ResidentFrontier(Queued):
         return choose_by_cost(self.outlook)
 
     def _push(self, most_steps: int) -> dict[str, Any]:
-        if self.edges <= ways.SMALL_EDGES:
+        if self.edges <= ways.SMALL_EDGES and self.exchange is None:
             return self._push_small(most_steps)
         begin, end = self._begin_of_queue(), self.queued
         tail: I64 = np.array([end], np.int64)
         for block in self._blocks:
             self._push_lists(block, tail, begin, end)
         self.queued = int(tail[0])
+        if self.exchange is not None:
+            found = self.exchange.join_listed(self.queue[end : self.queued].copy(), self.step + 1)
+            self.queued = end + len(found)
+            self.queue[end : self.queued] = found
         self._enter(end)
         return {}
 

@@ -49,7 +49,8 @@ class StreamedFrontier(Frontier):
         for direction in self.directions:
             here = self._read_and_push(frontier, direction, most)
             found = np.concatenate([found, here]) if len(found) else here
-        if len(found) > most:
+        # Other ranks may have found many: then all go by bits.
+        if len(found) > most or self.exchange is not None:
             del found, frontier
             self._enter_bits()
         else:
@@ -73,7 +74,9 @@ class StreamedFrontier(Frontier):
         self._move(len(found), sum(edges), found, steps)
 
     def _enter_bits(self) -> None:
-        """Vertices in ``next_bits`` are the frontier now."""
+        """Vertices in ``next_bits`` are the frontier now, and those that other ranks found."""
+        if self.exchange is not None:
+            self.exchange.join_bits(self.next_bits, self.step + 1)
         rows = self.engine.map_ranges(
             plain.enter_bits, self.next_bits, self.state.visited, self._degrees
         )

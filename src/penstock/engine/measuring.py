@@ -223,8 +223,10 @@ def measure_disk(graph: PagedGraph, threads: int) -> Disk | None:
     source = graph.pages(graph.directions[0])
     if not isinstance(source, FilePages) or source.num_pages == 0:
         return None
+    ordered = source.present()
+    if len(ordered) == 0:
+        return None
     files = source.direct()
-    ordered = np.arange(source.num_pages)
     shuffled = np.random.default_rng(3).permutation(ordered)
     try:
         rate, cpu_ns = _read_rate(files, ordered, 2 * threads)

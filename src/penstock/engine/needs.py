@@ -77,5 +77,8 @@ class Needs:
     way: str = ""
     #: Bytes for each vertex that are read through neighbour ids.
     gathered_bytes: int = 4
+    #: Whether its hosts may stand in rows, of which each has a range of the values: then no rank
+    #: has the values of all vertices.
+    takes_rows: bool = False
     #: How many times longer an edge takes than one of a PageRank step.
     work: float = 1.0

@@ -10,6 +10,8 @@ from typing import Any, Literal, get_args
 from penstock.config import memory_budget, thread_count
 from penstock.device.spec import Device, parse_devices
 from penstock.engine.checkpoint import Schedule, refuse_unfinished
+from penstock.engine.epoch_files import EpochOptions
+from penstock.engine.peers import ALONE, Peers
 from penstock.errors import OptionError
 from penstock.files import check_target
 from penstock.progress import Progress, Silent
@@ -17,6 +19,7 @@ from penstock.stream.policy import POLICIES
 
 #: How several devices divide the work. "P": all have all values that lists are gathered from, and
 #: each page goes to one of them. "S": they divide the values, and each page goes to all of them.
+#: Over hosts, "S3" is S in three rows.
 Division = Literal["auto", "P", "S"]
 
 #: When the host works alone. "time": if that is predicted to take the least time. "alpha": by
@@ -38,7 +41,7 @@ class RunOptions:
     streams: int | None = None
     #: Those that only gather whole pages come last.
     devices: tuple[Device, ...] = (Device(),)
-    division: Division = "auto"
+    division: str = "auto"
     dispatch: DispatchRule = "time"
     #: Which pages stay in memory, if not all can: see :mod:`penstock.stream.policy`.
     cache: str = "lru"
@@ -55,6 +58,15 @@ class RunOptions:
     #: Replace a trace that is there, and start again where an unfinished run left a checkpoint.
     overwrite: bool = False
     progress: Progress = Silent()  # noqa: RUF009
+    #: The ranks that run this together; none but this one unless it runs over several hosts.
+    peers: Peers = ALONE
+    #: The rank of each stripe of pages; none if every rank can read all. See :attr:`page_ranks`.
+    dealt: tuple[int, ...] = ()
+    #: Threads that plans count with: those of the rank that has most, so that ranks plan alike;
+    #: None: :attr:`threads`.
+    planned_threads: int | None = None
+    #: How these ranks save their state; None: as ``checkpoint`` says.
+    epochs: EpochOptions | None = None
 
     @classmethod
     def of(cls, **given: Any) -> RunOptions:
@@ -86,21 +98,47 @@ class RunOptions:
             tmpdir=_path(given.get("tmpdir")),
             overwrite=bool(given.get("overwrite")),
             progress=given.get("progress") or Silent(),
-            **({} if every is None else {"checkpoint_every": Schedule.parse(str(every))}),
         )
+        if every is not None:
+            options = replace(options, checkpoint_every=Schedule.parse(str(every)))
         options.check()
         options.check_targets()
         return options
 
     @property
+    def over_hosts(self) -> bool:
+        """Whether ranks run this, by the methods that any number of them has in common: one rank
+        may go on with what several have begun.
+        """
+        return self.peers.size > 1 or self.epochs is not None
+
+    @property
+    def page_ranks(self) -> tuple[int, ...]:
+        """The ranks that pages belong to in turn: page j to number ``j % len(page_ranks)``."""
+        return self.dealt or tuple(range(self.peers.size))
+
+    @property
     def on_plain_cpu(self) -> bool:
-        """Whether one CPU does all the work, as it likes."""
+        """Whether one CPU of one host does all the work, as it likes."""
+        return not self.over_hosts and self.runs_loops
+
+    @property
+    def runs_loops(self) -> bool:
+        """Whether CPUs run loops over the verbs: one each, of one host or of several."""
         return [replace(device, threads=None) for device in self.devices] == [Device()]
+
+    @property
+    def rows_asked(self) -> bool:
+        """Whether the division says in how many rows hosts stand."""
+        return self.division[:1] == "S" and self.division[1:].isdigit() and self.division[1] != "0"
 
     def check(self) -> None:
         """Raise an OptionError for what cannot be."""
-        if self.division not in get_args(Division):
-            raise OptionError(f"division: expected auto, P or S; got {self.division!r}")
+        if self.division not in get_args(Division) and not self.rows_asked:
+            raise OptionError(
+                f"division: expected auto, P or S, or over hosts S and the number of rows, as in "
+                f"S2; got {self.division!r}"
+            )
         if self.dispatch not in get_args(DispatchRule):
             raise OptionError(f"dispatch: expected time or alpha; got {self.dispatch!r}")
         if self.cache not in POLICIES:

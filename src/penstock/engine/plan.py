@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 from penstock.config import format_bytes
 from penstock.engine.counts import Counts
 from penstock.engine.division import MOST_RANGES, ONE, Shares
+from penstock.engine.grid import Grid
 from penstock.engine.needs import Needs, Room
 from penstock.engine.options import RunOptions
 from penstock.engine.sizes import Loaded, Sizes, cuts_of, shares_of, sizes_of
@@ -75,6 +76,8 @@ class Plan:
     cut_ranges: int = 1
     #: How the devices of a program divide it.
     shares: Shares = ONE
+    #: How hosts stand in rows, if they do.
+    grid: Grid | None = None
 
 
 class Refusal(NamedTuple):

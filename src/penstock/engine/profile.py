@@ -127,7 +127,7 @@ def _disk(kept: Any, graph: PagedGraph, threads: int) -> Disk | None:
 def _place(graph: PagedGraph) -> str:
     """What the figures of a graph's storage are kept under."""
     assert graph.path is not None
-    stripes = range(graph.catalog.num_stripes)
+    stripes = set(range(graph.catalog.num_stripes)) - set(graph.missing)
     devices = sorted({os.stat(graph.path / stripe_name(k)).st_dev for k in stripes})
     return "+".join(map(str, devices)) + f", pages of {graph.catalog.page_bytes}"
 

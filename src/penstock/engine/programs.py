@@ -15,13 +15,15 @@ from penstock.engine.device_group import DeviceGroup
 from penstock.engine.dispatch import Strategy, choose, cost, touched_share
 from penstock.engine.dispatcher import Dispatcher
 from penstock.engine.engine import Engine
+from penstock.engine.grid_state import GridState
 from penstock.engine.profile import profile_for
 from penstock.engine.recovery import Recovery
+from penstock.engine.shared_state import SharedState
 from penstock.engine.state import Given, State
-from penstock.engine.sums import spans
 from penstock.engine.sweeps import Sweeps
 from penstock.errors import OptionError
 from penstock.metrics import Counters, clock
+from penstock.program import Program
 from penstock.store.page import checksum
 from penstock.stream.order import batches_of
 from penstock.types import U8, U32, Array
@@ -82,12 +84,20 @@ class ProgramRun:
         self._kernels = kernels
         self._settings = settings
         self.program = signature.program
-        self.state = State(engine, signature, settings.fixed, in_place=settings.mode == "async")
+        if engine.peers.size > 1:
+            _check_over_hosts(engine, signature.program, settings)
+            kind = SharedState if engine.plan.grid is None else GridState
+            self.state: State = kind(engine, signature, settings.fixed)
+        else:
+            self.state = State(engine, signature, settings.fixed, in_place=settings.mode == "async")
         graph = engine.graph
         self._can_pull = not graph.directed or "in" in graph.directions
         both = not graph.directed or {"in", "out"} <= set(graph.directions)
-        self._can_notify = both and team.host_streams > 0
+        # Over rows of hosts all lists are gathered, row by row.
+        self._can_notify = both and team.host_streams > 0 and engine.plan.grid is None
         self._can_push = "out" in graph.directions and self.state.in_memory and team.can_push
+        # Over hosts the accumulators of a vertex would be on all of them.
+        self._can_push = self._can_push and engine.peers.size == 1
         self.active: Array = np.zeros(0, np.uint8)
         if self.program.activate is not None:
             self.active = engine.array("active", np.uint8, 1)
@@ -247,7 +257,7 @@ class ProgramRun:
             active_edges = int(graph.degrees("out")[frontier].sum(dtype=np.int64))
             f = active_edges / max(edges, 1)
         if len(frontier) == graph.num_vertices and asked != "push" and self._can_pull:
-            # Those without in-edges too, whom nobody notifies.
+            # Including those without in-edges, which are never notified.
             return _Choice("pull", frontier, 1.0)
         if asked != "auto":
             return _Choice(asked, frontier, f)
@@ -274,7 +284,9 @@ class ProgramRun:
             disk = None
             if not engine.plan.resident:
                 disk = profile_for(engine.graph, engine.threads, engine.options.memory).disk
-            settings.ratio = 1.0 if disk is None else disk.ratio
+            ratio: Array = np.array([1.0 if disk is None else disk.ratio])
+            # One for all ranks, or they would not go the same way.
+            settings.ratio = max(float(each[0]) for (each,) in engine.peers.allgather(ratio))
         return settings.ratio
 
     def _params(self) -> tuple[Any, ...]:
@@ -291,13 +303,33 @@ class ProgramRun:
             base, local = state.local(signature.of_init, *span)
             new = state.new_arrays(*span)
             self._kernels.init(*span, base, local, new, params)
-            state.store(span[0], new)
+            state.store(*span, new)
 
-        self._engine.workers.run(one, spans(self._engine.num_vertices))
-        state.swap()
+        state.begin_pass(over_lists=False)
+        self._engine.workers.run(one, state.spans())
+        state.publish([], self.active)
         if self._settings.start is not None and self.program.activate is not None:
             self.active[:] = 0
             self.active[self._settings.start] = 1
+
+
+def _check_over_hosts(engine: Engine, program: Program, settings: Settings) -> None:
+    """Raise for what a run over several hosts cannot do."""
+    if settings.mode == "async":
+        raise OptionError(
+            "mode: a run over hosts is synchronous, because a page's new values reach other hosts "
+            "after the iteration only; use mode='sync', or leave out hosts"
+        )
+    if settings.strategy == "push":
+        raise OptionError(
+            "strategy: a run over hosts pulls or notifies, got 'push'; leave out strategy, or hosts"
+        )
+    graph = engine.graph
+    if graph.directed and "in" not in graph.directions:
+        raise OptionError(
+            f"hosts: {program.name} gathers along in-lists over hosts, and the graph was built "
+            "without them; rebuild it with both directions, or leave out hosts"
+        )
 
 
 def _column_sums(rows: list[Any]) -> list[Any]:

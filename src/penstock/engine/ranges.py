@@ -8,17 +8,15 @@ that most edges lead to first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from penstock.device.lists import restrict_lists
 from penstock.engine.engine import Engine
+from penstock.engine.narrowing import Narrow, narrow_to
 from penstock.engine.topology import CUT_LISTS
 from penstock.stream.block import Block
 from penstock.stream.lists import Lists, Piece
 from penstock.stream.resident import ResidentLists
-
-Narrow = Callable[[Piece], Piece]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +49,6 @@ def ranges_of(engine: Engine, shares: int = 1) -> list[Range]:
     ]
 
 
-def narrow_to(low: int, high: int) -> Narrow:
-    """What leaves of a piece only the neighbours from ``low`` to ``high``, counted from there."""
-    return lambda piece: piece._replace(
-        block=restrict(piece.block, piece.begin, piece.end, low, high)
-    )
-
-
 def _cut_lists(engine: Engine, lists: ResidentLists, ranges: int) -> list[Range]:
     """The same lists once more, one form for each range; kept with the graph."""
     n = engine.num_vertices
@@ -83,14 +74,3 @@ def _exchange(pieces: Sequence[Piece], blocks: Sequence[Block]) -> Narrow:
     """What gives a piece another block."""
     of = {(p.page, p.begin): block for p, block in zip(pieces, blocks, strict=True)}
     return lambda piece: piece._replace(block=of[piece.page, piece.begin])
-
-
-def restrict(block: Block, begin: int, end: int, low: int, high: int) -> Block:
-    """The lists of vertices ``begin`` to ``end``, without what is not in a range; ids count from
-    its beginning.
-    """
-    offsets, neighbours, places = restrict_lists(
-        block.offsets, block.ends, block.neighbours, begin - block.first, end - block.first, low,
-        high, len(block.columns) > 0,
-    )  # fmt: skip
-    return Block(begin, offsets, neighbours, tuple(c[places] for c in block.columns))

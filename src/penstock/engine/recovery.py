@@ -9,6 +9,9 @@ from typing import Any
 from penstock.engine.checkpoint import Checkpoint, Schedule, refuse_unfinished
 from penstock.engine.checkpoint_file import Facts, Rule
 from penstock.engine.engine import Engine
+from penstock.engine.epoch_files import has_epochs, remove_all
+from penstock.engine.shared_recovery import SharedRecovery
+from penstock.errors import OptionError
 from penstock.metrics import clock
 
 
@@ -32,15 +35,34 @@ class Recovery:
             sum(each.num_pages for each in stats), 1
         )
         self._checkpoint: Checkpoint | None = None
-        if options.checkpoint is not None:
-            graph = engine.graph
-            whole = {"graph": f"{graph.tag:016x}", **identity}
+        #: Over hosts, what does all this instead.
+        self._shared: SharedRecovery | None = None
+        whole = {"graph": f"{engine.graph.tag:016x}", **identity}
+        if engine.plan.grid is not None:
+            if options.epochs is not None and options.epochs.folder is not None:
+                raise OptionError(
+                    "checkpoint: hosts in rows do not save their state; leave out checkpoint, or "
+                    "give more memory so that they need not stand in rows"
+                )
+        elif options.epochs is not None:
+            self._shared = SharedRecovery(engine, options.epochs, whole, self._page_edges)
+        elif options.checkpoint is not None:
+            if has_epochs(options.checkpoint):
+                if options.resume or not options.overwrite:
+                    raise OptionError(
+                        f"{options.checkpoint}: was saved by a run over hosts; give hosts= to go "
+                        "on from it (hosts=1 is enough), or choose another folder with "
+                        "checkpoint= (--checkpoint)"
+                    )
+                remove_all(options.checkpoint)
             self._checkpoint = Checkpoint(options.checkpoint, whole)
 
     def __enter__(self) -> Recovery:
         return self
 
     def __exit__(self, *error: object) -> None:
+        if self._shared is not None:
+            self._shared.close()
         if self._checkpoint is not None:
             if error[0] is None:
                 self._checkpoint.clear()
@@ -53,6 +75,8 @@ class Recovery:
         on from one and there is one. ``rules``: what the entries of an array must be, because
         kernels rely on it; checksums do not tell who wrote a file.
         """
+        if self._shared is not None:
+            return self._shared.resume(targets, rules)
         if self._checkpoint is None:
             return None
         saved = self._checkpoint.load()  # refuses one of another run, which is not ours to remove
@@ -76,6 +100,8 @@ class Recovery:
     @property
     def every_pages(self) -> int | None:
         """After how many pages to come here even if a step is not complete; None: when it is."""
+        if self._shared is not None:
+            return self._shared.every_pages
         return None if self._checkpoint is None else self._schedule.every_pages
 
     def after(
@@ -89,6 +115,8 @@ class Recovery:
         """A step is complete, or a part of the next one that had so many ``pages``: save if it is
         time, or if the run is to stop, and then stop.
         """
+        if self._shared is not None:
+            self._shared.after(step, arrays, extra, pages=pages)
         if self._checkpoint is None:
             return
         edges = self._engine.metrics.total().edges_traversed

@@ -146,6 +146,23 @@ class Result:
             name, keys, made, id_name=id_name, stats=stats, iterations=iterations, edges=edges
         )
 
+    # What it has
+
+    @property
+    def id_name(self) -> str:
+        """The name of the column of ids in tables."""
+        return self._id_name
+
+    @property
+    def id_dtype(self) -> np.dtype[Any]:
+        """The type of the ids."""
+        return self._ids.dtype
+
+    @property
+    def column_dtypes(self) -> dict[str, str]:
+        """The columns besides the ids, and their types as NumPy spells them."""
+        return {name: str(column.dtype) for name, column in self._columns.items()}
+
     # One or a few
 
     def __len__(self) -> int:

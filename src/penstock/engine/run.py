@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from penstock.device.signature import as_text, signature_of
 from penstock.engine.algorithm import Task
 from penstock.engine.counts import counts_of
 from penstock.engine.dispatch import Strategy
 from penstock.engine.execute import program_requirements
 from penstock.engine.given import Numbers
 from penstock.engine.options import RunOptions
+from penstock.engine.over_hosts import Call, folder_of, run_over_hosts
 from penstock.engine.parameters import check_max_iter
 from penstock.engine.programs import Mode, Settings
 from penstock.engine.result import Result
@@ -62,25 +64,52 @@ def run(
     strategy
         "pull", "notify-pull", "push", or "auto": chosen before each iteration.
     options
-        What every algorithm takes: memory, threads, streams, cache, checkpoint, ...
+        What every algorithm takes: memory, threads, streams, cache, checkpoint, ...; and
+        ``hosts``, which is what :class:`penstock.Hosts` takes, or one of these: then the run is
+        synchronous, pulls, and has the same bits as here. The functions are sent as text. With
+        ``out`` each host writes its part of the result.
 
     Returns
     -------
     Result
         The first state field as values, the others as columns.
     """
+    given: dict[str, Any] = {
+        "params": dict(params or {}), "fields": dict(fields or {}), "start": start,
+        "max_iter": max_iter, "until": until, "mode": mode, "strategy": strategy,
+    }  # fmt: skip
+    hosts = options.pop("hosts", None)
+    out = folder_of(options.pop("out", None), hosts)
+    if hosts is None:
+        return run_program(Task(graph, RunOptions.of(**options)), program=program, **given)
+    signature = signature_of(program, counts_of(graph).columns, given["params"], graph.weight)
+    given["program"] = as_text(signature)
+    return run_over_hosts(hosts, Call(graph, "run", given, options, out))
+
+
+def run_program(
+    task: Task,
+    *,
+    program: Program,
+    params: Mapping[str, Any],
+    fields: Mapping[str, Any],
+    start: Iterable[Any] | None,
+    max_iter: int,
+    until: Callable[[Mapping[str, float]], bool] | None,
+    mode: Mode,
+    strategy: Strategy | str,
+) -> Result:
+    """Run a vertex program as a task; see :func:`run`."""
     check_max_iter(max_iter)
-    task = Task(graph, RunOptions.of(**options))
+    graph = task.graph
     settings = Settings(
-        params=dict(params or {}),
+        params=dict(params),
         max_iter=max_iter,
         mode=mode,
         strategy=strategy,  # type: ignore[arg-type]
         until=until,
         start=None if start is None else task.vids(start, "start"),
-        fixed={
-            name: _field(graph, program, name, values) for name, values in (fields or {}).items()
-        },
+        fixed={name: _field(graph, program, name, values) for name, values in fields.items()},
     )
     given = {
         name: numbers.held_bytes

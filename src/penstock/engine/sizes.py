@@ -9,6 +9,7 @@ import numpy as np
 
 from penstock.engine.counts import Counts, HeadBytes
 from penstock.engine.division import ONE, Shares, divide
+from penstock.engine.host_memory import host_bytes
 from penstock.engine.needs import ListForm, Needs
 from penstock.engine.options import RunOptions
 from penstock.errors import OptionError
@@ -106,6 +107,10 @@ def sizes_of(
         state += beside + (program.sum_bytes * n if divided else 0)
         always = program.always_bytes * n + program.held_bytes + beside + built
         gathered = needs.gathered_bytes * n if program.may_travel else None
+        if counts.own_vertices is not None:
+            # Nothing travels with the pages.
+            gathered = None
+            state = host_bytes(counts, needs, options.peers.size).total + needs.more_bytes + built
         between = program.sum_bytes * n if cuts > 1 and not divided else 0
         cut = cut_bytes(counts, cuts, 4 + counts.column_bytes(needs.columns)) + between
     heads = _head_bytes(counts, stored, options) if "heads" in needs.forms else None
@@ -202,7 +207,7 @@ def cuts_of(counts: Counts, needs: Needs, options: RunOptions, shares: Shares) -
     """Into how many ranges lists are best cut, once, if there is memory to keep them so: as many as
     the devices divide the values into, or as fit a processor's cache; GPUs take lists as they are.
     """
-    if needs.program is None or not needs.program.may_travel:
+    if needs.program is None or not needs.program.may_travel or counts.own_vertices is not None:
         return 1
     if any(device.has_own_memory for device in options.devices):
         return 1

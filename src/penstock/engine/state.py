@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
-import xxhash
 
 from penstock.device.signature import ProgramSignature
 from penstock.engine.engine import Engine
 from penstock.engine.given import Numbers, SparseNumbers
 from penstock.engine.scratch import InMemory, ScratchColumn, StoredArray
+from penstock.engine.sums import Cell, Slots, spans
 from penstock.errors import OptionError
 from penstock.program import VERTEX_FIELDS
 from penstock.store.graph import Graph
 from penstock.store.mapped import PART, iter_parts, read_range
-from penstock.types import Array
+from penstock.stream.lists import Piece
+from penstock.types import U8, U32, U64, Array
 
 Arrays = tuple[Array, ...]
 #: A fixed field: numbers that are placed here, or an array by vertex number.
@@ -36,6 +38,16 @@ def _fill_ranks(graph: Graph, ranks: Array) -> None:
         end = min(begin + PART, len(ranks))
         part = slice(begin, end) if order is None else read_range(order, begin, end)
         ranks[part] = np.arange(begin, end, dtype=np.uint32)
+
+
+def mixed(vertices: U32, values: Array) -> U64:
+    """A number for each vertex that changes with any bit of its value."""
+    found = vertices.astype(np.uint64)
+    octets = np.ascontiguousarray(values).view(np.uint8).reshape(len(vertices), -1)
+    for k in range(octets.shape[1]):
+        found = (found ^ octets[:, k]) * np.uint64(0x9E3779B97F4A7C15)
+        found ^= found >> np.uint64(29)
+    return found
 
 
 class State:
@@ -100,15 +112,15 @@ class State:
     def _array(self, name: str, dtype: np.dtype[Any], array: Array) -> Any:
         """A field that is in an array, in memory or mapped."""
         if array.dtype != dtype:
-            return self._filled(name, dtype, lambda target: _copy(array, target))
+            return self._filled(name, dtype, lambda target: copy_parts(array, target))
         if not self.in_memory:
             return StoredArray(array)
         if isinstance(array, np.memmap):
-            return self._filled(name, dtype, lambda target: _copy(array, target))
+            return self._filled(name, dtype, lambda target: copy_parts(array, target))
         self._engine.budget.take(array.nbytes, f"state {name!r}")
         return array
 
-    def _filled(self, name: str, dtype: np.dtype[Any], fill: Callable[[Array], None]) -> Any:
+    def _filled(self, name: str, dtype: np.dtype[Any], fill: Callable[[Any], None]) -> Any:
         """A field that a function writes, in memory or in a file."""
         if self.in_memory:
             whole = self._engine.array(name, dtype)
@@ -123,14 +135,15 @@ class State:
         return self._read_only[name] if name in self._read_only else self.old[name]
 
     def digest(self, name: str) -> int:
-        """A checksum of a field that is given, by vertex number."""
-        column = self._read_only[name]
-        digest = xxhash.xxh3_64()
+        """A checksum of a field that is given: the sum of a number made of each vertex and its
+        value, which does not depend on how many hosts have them.
+        """
+        column, total = self._read_only[name], np.zeros(1, np.uint64)
         for begin in range(0, self._engine.num_vertices, PART):
             end = min(begin + PART, self._engine.num_vertices)
             part = column[begin:end] if self.in_memory else column.read(begin, end)
-            digest.update(np.ascontiguousarray(part).view(np.uint8).data)
-        return int(digest.intdigest())
+            total += mixed(np.arange(begin, end, dtype=np.uint32), part).sum(dtype=np.uint64)
+        return int(total[0])
 
     def gathered(self, low: int, high: int) -> Arrays:
         """What is read through neighbour ids, for vertices ``low`` to ``high``."""
@@ -154,11 +167,15 @@ class State:
             return tuple(self.new.values())
         return tuple(np.empty(end - begin, column.dtype) for column in self.new.values())
 
-    def store(self, begin: int, arrays: Arrays) -> None:
-        """Keep new values that are not in memory."""
+    def store(self, begin: int, end: int, arrays: Arrays) -> None:
+        """The new values of vertices ``begin`` to ``end`` are complete."""
         if not self.in_memory:
             for column, array in zip(self.new.values(), arrays, strict=True):
                 column.write(begin, array)
+
+    def spans(self) -> list[Cell]:
+        """The vertices whose values are here to be made, in ranges."""
+        return spans(self._engine.num_vertices)
 
     def swap(self) -> None:
         """The new values are now the old ones."""
@@ -181,6 +198,44 @@ class State:
             for name, old in self.old.items():
                 old[vertices] = self.new[name][vertices]
 
+    # What a run over several hosts does more in
+
+    #: Whether values of consecutive vertices may be apart.
+    has_gaps = False
+
+    def begin_pass(self, *, over_lists: bool) -> None:
+        """The values of all vertices are made next, in a pass over all lists or from what is known
+        of each vertex; :meth:`publish` ends the pass.
+        """
+
+    def saw(self, piece: Piece) -> None:
+        """A pass over all lists came to these."""
+
+    def owns(self, vertex: int) -> bool:
+        """Whether the values of a vertex are made here."""
+        return True
+
+    def join_slots(self, slots: Slots) -> None:
+        """Bring the accumulators of all parts of long lists together."""
+
+    def notified(self, touched: U32, long: U32) -> tuple[U32, U32]:
+        """Of the vertices that were notified (ascending): those whose values are made here, and
+        those that have a ``long`` list.
+        """
+        return touched, touched
+
+    def publish(self, rows: list[tuple[int, Any]], active: U8) -> list[Any]:
+        """All new values are complete, and are the old ones now. ``rows``: what kernels returned,
+        and from which vertex on; all rows in the order of the vertices.
+        """
+        self.swap()
+        return [row for _, row in sorted(rows, key=itemgetter(0))]
+
+    def publish_some(self, vertices: U32, rows: list[Any], active: U8) -> list[Any]:
+        """The new values of some vertices are the old ones now; returns what kernels returned."""
+        self.commit(vertices)
+        return rows
+
     def count_nan(self) -> int:
         """How many values are not numbers, in all fields together."""
         found = 0
@@ -198,6 +253,7 @@ class State:
         return InMemory(column) if isinstance(column, np.ndarray) else column
 
 
-def _copy(array: Array, target: Array) -> None:
+def copy_parts(array: Array, target: Any) -> None:
+    """Copy an array, which may be mapped from a file."""
     for begin, part in iter_parts(array):
         target[begin : begin + len(part)] = part

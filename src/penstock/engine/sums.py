@@ -71,7 +71,8 @@ class Slots:
         pages = np.flatnonzero(table["kind"] == LARGE)
         if among is not None:
             pages = pages[(pages >= among.start) & (pages < among.stop)]
-        self._pages = pages
+        #: The page of each slot, ascending.
+        self.pages = pages
         self._slot = {int(page): k for k, page in enumerate(pages)}
         self.sums = identities(program, len(pages))
         firsts = np.flatnonzero(table["run"][pages] == 0).tolist()
@@ -87,7 +88,12 @@ class Slots:
 
     def pages_of(self, run: tuple[int, int, int]) -> range:
         """The pages of a vertex's list."""
-        return range(int(self._pages[run[1]]), int(self._pages[run[2] - 1]) + 1)
+        return range(int(self.pages[run[1]]), int(self.pages[run[2] - 1]) + 1)
+
+    @property
+    def vertices(self) -> U32:
+        """The vertices whose lists have slots, ascending."""
+        return np.array([run[0] for run in self.runs], np.uint32)
 
     def keep(self, vertices: U32) -> None:
         """Forget all runs but those of these vertices (ascending)."""

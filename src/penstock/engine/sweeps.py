@@ -8,7 +8,6 @@ its own, so that results have the same bits however an iteration goes (record 19
 from __future__ import annotations
 
 from itertools import chain
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,8 @@ from penstock.device.signature import ProgramSignature
 from penstock.engine.device_group import DeviceGroup, Relay
 from penstock.engine.device_push import push_on_devices
 from penstock.engine.engine import Engine
+from penstock.engine.grid_state import GridState
+from penstock.engine.grid_sweep import GridSweep
 from penstock.engine.ranges import Range, ranges_of
 from penstock.engine.state import State
 from penstock.engine.sums import (
@@ -57,6 +58,7 @@ class Sweeps:
         self._active = active
         self._team = team
         self._ranges: list[Range] | None = None
+        self._grid: GridSweep | None = None
         self._marks: U8 | None = None
         self._sums: tuple[Array, ...] | None = None
 
@@ -64,17 +66,19 @@ class Sweeps:
 
     def pull(self, params: Params, pages: range | None = None) -> Rows:
         """Every vertex gathers, or those of some pages (with no run of large pages cut)."""
+        if isinstance(self._state, GridState):
+            return self._pull_rows(self._state, params)
         if self._ranges is None:
             self._ranges = ranges_of(self._engine, self._team.shares.ranges)
         if len(self._ranges) == 1:
-            rows = self._pull_whole(params, pages)
-        else:
-            rows = self._pull_ranges(params)
+            return self._pull_whole(params, pages)
+        rows = self._pull_ranges(params)
         self._state.swap()
         return rows
 
     def _pull_whole(self, params: Params, pages: range | None) -> Rows:
         state, lists = self._state, self._engine.lists("in")
+        state.begin_pass(over_lists=True)
         self._team.hold(0, state.gathered(0, self._engine.num_vertices))
         slots = Slots(lists.table, self._signature.program, pages)
         firsts = lists.table["first_vid"].astype(np.int64)
@@ -86,19 +90,30 @@ class Sweeps:
                 stream, piece, self._team.pull, stream, piece, base, local, new, self._active,
                 params,
             )  # fmt: skip
-            state.store(piece.begin, new)
+            state.store(piece.begin, piece.end, new)
             return piece.begin, found
 
         def work(stream: int, piece: Piece) -> list[tuple[int, Any]]:
+            state.saw(piece)
             if piece in slots:
                 self._gather(stream, piece, slots.at(piece), slots.sums, params)
                 return []
             parts = by_page(piece, firsts) if self._signature.program.totals else [piece]
             return [one(stream, part) for part in parts]
 
-        found = chain.from_iterable(lists.scan(work, pages=pages, dealer=self._team.dealer))
-        rows = [*found, *self._finish_slots(slots, params)]
-        return [row for _, row in sorted(rows, key=itemgetter(0))]
+        found = [*chain.from_iterable(lists.scan(work, pages=pages, dealer=self._team.dealer))]
+        state.join_slots(slots)
+        return state.publish([*found, *self._finish_slots(slots, params)], self._active)
+
+    def _pull_rows(self, state: GridState, params: Params) -> Rows:
+        """Gather over rows of hosts."""
+        if self._grid is None:
+            self._grid = GridSweep(self._engine, self._signature, state, self._team, self._finish)
+        state.begin_pass(over_lists=True)
+        slots = Slots(self._engine.gather_table, self._signature.program)
+        found = self._grid.pull(params, slots)
+        state.join_slots(slots)
+        return state.publish([*found, *self._finish_slots(slots, params)], self._active)
 
     def _gather(self, stream: int, piece: Piece, at: int, sums: Any, params: Params) -> None:
         base, local = self._state.local(self._signature.local, piece.begin, piece.end)
@@ -110,6 +125,8 @@ class Sweeps:
         """Each vertex whose list is longer than a page, and what its kernel returned."""
         rows = []
         for vertex, first, stop in slots.runs:
+            if not self._state.owns(vertex):
+                continue
             self._kernels.merge(slots.sums, first, stop)
             cells = [(vertex, vertex + 1)]
             rows += [
@@ -125,7 +142,7 @@ class Sweeps:
         new = self._state.new_arrays(begin, end)
         rest = (base, at, local, sums, new, self._active, params)
         found = [self._kernels.finish(*cell, *rest) for cell in cells]
-        self._state.store(begin, new)
+        self._state.store(begin, end, new)
         return found
 
     def _finish_all(self, sums: RangeSums, params: Params) -> Rows:
@@ -218,34 +235,36 @@ class Sweeps:
         self._active[frontier] = 0
         lists = engine.lists("in")
         slots = Slots(lists.table, self._signature.program)
+        touched, long = state.notified(touched, slots.vertices)
         gathered = state.gathered(0, engine.num_vertices)
-        _, local = state.local(self._signature.local, 0, engine.num_vertices)
-        new = state.new_arrays(0, engine.num_vertices)
 
         def work(stream: int, piece: Piece) -> Any:
+            base, local = state.local(self._signature.local, piece.begin, piece.end)
             if piece in slots:
                 engine.timed_call(
                     stream, piece, self._kernels.accumulate, piece.block, piece.begin, piece.end,
-                    0, slots.at(piece), 0, gathered, local, slots.sums, params,
+                    base, slots.at(piece), 0, gathered, local, slots.sums, params,
                 )  # fmt: skip
                 return None
+            new = state.new_arrays(piece.begin, piece.end)
             return engine.timed_call(
                 stream, piece, self._kernels.pull_some, piece.block, piece.vertices,
-                0, 0, gathered, local, new, self._active, params,
+                base, 0, gathered, local, new, self._active, params,
             )  # fmt: skip
 
-        slots.keep(touched)
+        slots.keep(long)
         if lists.resident:
             # Long lists are summed page by page here too, so that the result is the same.
-            short = touched[~np.isin(touched, [run[0] for run in slots.runs])]
-            rows = lists.visit(short, work)
+            short = touched[~np.isin(touched, slots.vertices)]
+            rows = lists.visit(short, work, as_scanned=state.has_gaps)
             for run in slots.runs:
                 lists.scan(work, pages=slots.pages_of(run))
         else:
-            rows = [row for row in lists.visit(touched, work) if row is not None]
+            both = touched if long is touched else np.union1d(touched, long)
+            rows = [row for row in lists.visit(both, work) if row is not None]
+        state.join_slots(slots)
         rows += [row for _, row in self._finish_slots(slots, params)]
-        state.commit(touched)
-        return rows
+        return state.publish_some(touched, rows, self._active)
 
     def _marked(self) -> U8:
         if self._marks is None:

@@ -5,9 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from penstock.engine.counts import Counts
+from penstock.engine.grid import pages_at
+from penstock.engine.narrowing import narrow_to
 from penstock.engine.options import RunOptions
+from penstock.engine.ownership import own_table, pages_by_number
 from penstock.engine.plan import Plan
+from penstock.engine.row_lists import RowLists, narrowed
 from penstock.engine.sizes import ListBytes, list_bytes, used_in_place
 from penstock.metrics import Metrics, clock
 from penstock.parallel import Workers
@@ -19,7 +25,7 @@ from penstock.stream.arena import Arena
 from penstock.stream.block import Block
 from penstock.stream.budget import Budget
 from penstock.stream.cache import PageCache
-from penstock.stream.lists import Lists, StreamedLists, column_positions, load
+from penstock.stream.lists import Lists, Own, Piece, StreamedLists, column_positions, load
 from penstock.stream.policy import POLICIES
 from penstock.stream.resident import ResidentLists
 from penstock.stream.tiers import Tier, TieredLists
@@ -37,6 +43,7 @@ def in_place(graph: Graph, direction: Direction) -> InPlace | None:
 #: What earlier runs leave: lists by direction and columns; the same cut into ranges, by range,
 #: direction and columns; heads by direction and edges; buffers to read single lists, by budget.
 LISTS: Slot[Block] = Slot("lists")
+ROW_LISTS: Slot[list[Piece]] = Slot("lists of a row of hosts")
 CUT_LISTS: Slot[list[Block]] = Slot("lists cut into ranges")
 TIERS: Slot[Tier] = Slot("first edges of lists")
 BUFFERS: Slot[Arena] = Slot("buffers of single lists")
@@ -96,9 +103,27 @@ class Topology:
         self.budget.take(share * sizes.page_bytes, "page cache")
         retain_freed_memory(8 << 20)
         cache = PageCache(share, POLICIES[self.options.cache])
-        opened = StreamedLists(self.graph, stored, self.columns, workers, self.metrics, cache)
+        opened = StreamedLists(
+            self.graph, stored, self.columns, workers, self.metrics, cache, self._own(stored)
+        )
         self._streamed.append(opened)
         return opened
+
+    @property
+    def _share(self) -> tuple[Any, ...]:
+        """What tells lists of this rank's pages from lists of others."""
+        peers = self.options.peers
+        return () if peers.size == 1 else ((peers.rank, self.options.page_ranks),)
+
+    def _own(self, stored: Direction) -> Own | None:
+        """The pages of this rank; None if it is alone."""
+        peers = self.options.peers
+        if peers.size == 1:
+            return None
+        table = self.graph.page_table(stored)
+        owners = pages_by_number(len(table), self.options.page_ranks)
+        mine = pages_at(owners, self.plan.grid, peers.rank)
+        return Own(np.flatnonzero(mine), own_table(table, mine))
 
     def _sizes(self, stored: Direction) -> ListBytes:
         needs, options = self.plan.needs, self.options
@@ -129,8 +154,9 @@ class Topology:
             else:
                 lists = Block(0, there.starts, there.neighbours, columns, there.ends)
             return ResidentLists(lists, table, stored, self.workers)
-        sizes = self._sizes(stored)
-        block = self.graph.kept.get(LISTS, stored, self.columns)
+        sizes, own = self._sizes(stored), self._own(stored)
+        key = (stored, *self._share, self.columns)
+        block = self.graph.kept.get(LISTS, *key)
         if block is None:
             begin = clock()
             with_columns = {c.name: c.dtype for c in self.graph.columns}
@@ -145,10 +171,38 @@ class Topology:
                 opened.close()
                 self.budget.give_back("page buffers")
             self._streamed.clear()
-            self.graph.kept.put(LISTS, stored, self.columns, value=block)
+            self.graph.kept.put(LISTS, *key, value=block)
             self.load_seconds += clock() - begin
         self.budget.take(sizes.resident_bytes, f"{stored}-lists")
-        return ResidentLists(block, table, stored, self.workers)
+        return ResidentLists(block, table, stored, self.workers, own)
+
+    def row_lists(self, direction: Direction) -> RowLists:
+        """Own lists as far as they are in the range of the rank's row."""
+        stored, grid, rank = self.graph.stored(direction), self.plan.grid, self.options.peers.rank
+        assert grid is not None
+        narrow = narrow_to(*grid.range_of(rank))
+        table = self.graph.page_table(stored)
+        if not self.plan.resident:
+            opened = self._open(stored, self.workers)
+            return RowLists(table, narrow, self.workers, streamed=opened)
+        key = (stored, (rank, grid), self.columns)
+        pieces = self.graph.kept.get(ROW_LISTS, *key)
+        if pieces is None:
+            self._make_room()
+            begin, pieces = clock(), []
+            streams = Workers(self.plan.streams)
+            opened = self._open(stored, streams)
+            try:
+                opened.scan(narrowed(narrow, lambda stream, piece: pieces.append(piece)))
+            finally:
+                streams.close()
+                opened.close()
+                self.budget.give_back("page buffers")
+            self._streamed.remove(opened)
+            self.graph.kept.put(ROW_LISTS, *key, value=pieces)
+            self.load_seconds += clock() - begin
+        self.budget.take(_held_bytes(pieces), f"{stored}-lists")
+        return RowLists(table, narrow, self.workers, kept=pieces)
 
     def _tiered(self, stored: Direction, head_edges: int) -> TieredLists:
         """Lists in tiers, of which an earlier run may have left what is in memory."""
@@ -198,9 +252,8 @@ class Topology:
             return slot == TIERS and key in tiers
         if not self.plan.resident or key[-1:] != (self.columns,):
             return False
-        return (slot == LISTS and key[0] in self.directions) or (
-            slot == CUT_LISTS and self.plan.cut
-        )
+        mine = [(stored, *self._share, self.columns) for stored in self.directions]
+        return (slot == LISTS and key in mine) or (slot == CUT_LISTS and self.plan.cut)
 
 
 def _held_bytes(value: Any) -> int:
