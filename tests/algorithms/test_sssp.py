@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from traversal_making import SMALL, WAYS, assert_noticed, build, edges, stopping_after
 
 import penstock as ps
-from penstock.algorithms import sssp
+from penstock.algorithms import _sssp_steps
 from penstock.algorithms.sssp import verify
 from penstock.errors import BudgetError, IdError, InputError, OptionError, VerificationError
 from penstock.ingest.formats import arrays
@@ -252,7 +252,7 @@ def test_a_checkpoint_of_distances_that_outgrew_int32(tmp_path):
 
 
 def test_steps_are_small_where_edges_are_many(tmp_path, monkeypatch):
-    monkeypatch.setattr(sssp, "THIN_EDGES", 0)
+    monkeypatch.setattr(_sssp_steps, "THIN_EDGES", 0)
     rng = np.random.default_rng(4)
     src, dst = rng.zipf(1.3, (2, 300_000)) % 20_000
     weights = rng.integers(1, 256, len(src)).astype(np.int32)

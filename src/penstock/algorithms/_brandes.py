@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from penstock.algorithms._brandes_whole import FOLD_BYTES, WHOLE_SOURCES, chunk_bytes, is_small
 from penstock.algorithms._levels import search_levels
 from penstock.algorithms._sources import all_or_some, check_k, source_identity
-from penstock.algorithms.sssp import shortest_distances
+from penstock.algorithms._sssp_steps import shortest_distances
 from penstock.engine.counts import Counts, Selected
 from penstock.engine.engine import Engine
 from penstock.engine.needs import Needs

@@ -21,11 +21,14 @@ from numpy.typing import NDArray
 
 from penstock.algorithms._sources import source_identity
 from penstock.engine.checkpoint_file import within
+from penstock.engine.counts import Counts
 from penstock.engine.direction import Mode, Outlook
 from penstock.engine.engine import Engine
 from penstock.engine.expansion import Expansion, is_set
-from penstock.engine.frontier import SET_BYTES, Frontier
+from penstock.engine.frontier import QUEUE_BYTES, SET_BYTES, Frontier, streamed_bytes
+from penstock.engine.frontier_joining import Told
 from penstock.engine.frontiers import open_frontier
+from penstock.engine.needs import Needs
 from penstock.engine.pull_kernels import ENOUGH, FOUND, MISSED
 from penstock.engine.recovery import Recovery
 from penstock.jit import always_inline, atomic_add, atomic_min, no_refcount, prefetch
@@ -34,6 +37,8 @@ from penstock.types import I64, NO_VERTEX, U32, U64, VID, Direction
 I32 = NDArray[np.int32]
 #: Bytes of state for each vertex: levels, parents, and sets of the frontier.
 STATE_BYTES = 8 + SET_BYTES
+#: Bytes for each vertex: what other hosts have found of it, and lists of what was found.
+FOUND_BY_OTHERS = 12
 #: Scanned edges of a vertex that the breakdown tells apart.
 TOLD_APART = 64
 
@@ -109,7 +114,13 @@ def _count_look(v, u, place, left, step, state, alone):  # type: ignore[no-untyp
     return said
 
 
-SEARCH = Expansion(_offer, _look, _fetch)
+def _take_parents(state: LevelState, step: int, vertices: U32, parents: U32) -> None:
+    """Another host has found these vertices, too."""
+    state.parents[vertices] = np.minimum(state.parents[vertices], parents)
+    state.levels[vertices] = step
+
+
+SEARCH = Expansion(_offer, _look, _fetch, told=Told(("parents",), _take_parents))
 COUNTED_SEARCH = Expansion(_count_offer, _count_look, _fetch, every_edge=True)
 #: Chooses the way to the next level.
 Rule = Callable[[Outlook], Mode]
@@ -155,6 +166,20 @@ def search_levels(
     frontier.free()
     engine.free("visited")
     return state.levels, state.parents
+
+
+def search_over_hosts(counts: Counts) -> list[Needs]:
+    """What a search needs if each of several hosts has some of the lists."""
+    both: tuple[Direction, ...] = counts.both_ways if counts.has("in") else ("out",)
+    memory = Needs(
+        both, 0.3, vertex_bytes=STATE_BYTES + QUEUE_BYTES + FOUND_BY_OTHERS, forms=("memory",),
+        takes_gaps=True, gathered_bytes=1,
+    )  # fmt: skip
+    stream = Needs(
+        ("out",), 2.0, vertex_bytes=STATE_BYTES + FOUND_BY_OTHERS + 4,
+        more_bytes=streamed_bytes(counts), forms=("stream",), gathered_bytes=1,
+    )  # fmt: skip
+    return [memory, stream]
 
 
 def _new_state(engine: Engine) -> LevelState:

@@ -14,6 +14,14 @@ import numpy as np
 
 from penstock.algorithms._vids import by_vid, vids_by_vid
 from penstock.algorithms._weights import weighed_edges
+from penstock.engine.algorithm import Task
+from penstock.engine.joining import (
+    join_found,
+    join_owned,
+    join_smallest,
+    scan_everywhere,
+    smallest_at_owners,
+)
 from penstock.engine.needs import Needs
 from penstock.engine.vertices import vids_of
 from penstock.errors import InputError, VerificationError
@@ -47,6 +55,8 @@ def find_parents(engine: Engine, sources: U32, distances: Array) -> U32:
     is nearer to a source at the other end of a tight edge. A vertex that has none nearer gets the
     smallest of those as near as itself that already have a parent, in as many rounds as it takes.
 
+    Over several hosts parents of own vertices are found.
+
     If the engine has in-lists, vertices look for their parents and leave a list at the first, if
     it is in order; else vertices offer themselves along all edges.
     """
@@ -58,10 +68,13 @@ def find_parents(engine: Engine, sources: U32, distances: Array) -> U32:
         engine.traverse(reached, _take_nearer, distances, parents, in_order, direction="in")
     else:
         engine.traverse(reached, _offer_from_nearer, distances, parents)
+    smallest_at_owners(engine, parents)
     del reached
     parents[sources] = sources
     missing = engine.select(_without_parent, distances, parents)
-    if len(missing):
+    if len(join_found(engine, engine.own_vertices.among(missing))):
+        join_owned(engine, parents)
+        missing = engine.select(_without_parent, distances, parents)
         _find_as_near(engine, distances, parents, missing, pulls=pulls)
     return parents
 
@@ -77,7 +90,8 @@ def _find_as_near(
         others = engine.select(_with_parent, parents)
         found = engine.traverse(others, _offer_from_as_near, distances, parents, offers)
     left = len(missing)
-    while len(found):
+    while len(found := join_found(engine, found)):
+        join_smallest(engine, offers)
         parents[found] = offers[found]
         left -= len(found)
         if not left:
@@ -86,19 +100,40 @@ def _find_as_near(
     raise VerificationError(f"sssp: {left:,} vertices have a distance but no path")
 
 
-def refuse_bad_weights(graph: Graph) -> None:
-    """Raise for the first weight that is negative or NaN, if there is one."""
-    name = graph.weight
-    assert name is not None
-    for src, dst, columns in graph.iter_edges():
-        bad = np.flatnonzero(~(columns[name] >= 0))
-        if len(bad):
-            ids = graph.ids_by_vid()
-            src_id, dst_id = ids[src[bad[0]]], ids[dst[bad[0]]]
-            raise InputError(
-                f"sssp: edge {src_id} - {dst_id} has {name} {columns[name][bad[0]]}; shortest "
-                "paths need weights of 0 or more: rebuild the graph with others"
-            )
+def check_weights(task: Task) -> None:
+    """Raise if a weight is negative or NaN, after a look at every edge."""
+    graph = task.graph
+    assert graph.weight is not None
+    aside = Task(graph, replace(task.options, checkpoint=None, trace=None))
+    with aside.open_part(Needs(("out",), 1.0, (graph.weight,), takes_gaps=True)) as engine:
+        refuse_bad_weights(engine)
+
+
+def refuse_bad_weights(engine: Engine) -> None:
+    """Raise for the first weight that is negative or NaN, if there is one: the first column of the
+    engine's lists.
+    """
+    rows = scan_everywhere(engine, _first_bad)
+    graph, bad = engine.graph, next((row for row in rows if row[0] >= 0), None)
+    if bad is not None:
+        ids = graph.ids_by_vid()
+        raise InputError(
+            f"sssp: edge {ids[int(bad[0])]} - {ids[int(bad[1])]} has {graph.weight} {bad[2]}; "
+            "shortest paths need weights of 0 or more: rebuild the graph with others"
+        )
+
+
+@kernel
+def _first_bad(block, begin, end):  # type: ignore[no-untyped-def]
+    """The ends and the weight of the first edge whose weight is negative or NaN; -1: there is
+    none.
+    """
+    weights, first = block.columns[0], np.uint64(block.first)
+    for v in range(np.uint64(begin) - first, np.uint64(end) - first):
+        for k in range(np.uint64(block.offsets[v]), np.uint64(block.ends[v])):
+            if not weights[k] >= 0:
+                return np.int64(v + first), np.int64(block.neighbours[k]), np.float64(weights[k])
+    return np.int64(-1), np.int64(-1), 0.0
 
 
 def verify(graph: Graph, result: Result) -> None:

@@ -47,7 +47,7 @@ from penstock.errors import ConvergenceError, OptionError
 from penstock.metrics import Counters
 from penstock.program import Program
 from penstock.store.graph import Graph
-from penstock.store.mapped import iter_parts
+from penstock.store.mapped import iter_parts, read_range
 from penstock.types import Array
 
 #: What rounding moves the ranks by in a step, in all, at most: 8 roundings of each value; in
@@ -185,10 +185,12 @@ def walk_ranks(task: Task, walk: Walk, pace: Pace) -> Result:
             "take the ranks as they are"
         )
     ranks, out = outcome.columns["share"], settings.fixed.get("out_weight")
-    for begin, part in iter_parts(out if isinstance(out, np.ndarray) else graph.degrees("out")):
-        mine = ranks.read(begin, begin + len(part))
+    degrees = out if isinstance(out, np.ndarray) else graph.degrees("out")
+    for at, begin, end in outcome.parts("share"):
+        part = read_range(degrees, begin, end)
+        mine = ranks.read(at, at + end - begin)
         mine *= np.where(part > 0, part, part.dtype.type(1))
-        ranks.write(begin, mine)
+        ranks.write(at, mine)
     more = {
         "change": change, "enough": pace.tol, "converged": outcome.converged,
         "error_bound": error_bound(walk.alpha, change, pace.dtype),

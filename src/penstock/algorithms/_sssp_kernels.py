@@ -32,8 +32,11 @@ def _lower(array, index, value, seen):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def relax(block, vertices, found, distances, pending, nearest, bound, limit, spare, tally):  # type: ignore[no-untyped-def]
-    """Relax the edges of some vertices; nothing is found.
+def relax(  # type: ignore[no-untyped-def]
+    block, vertices, found, distances, pending, nearest, lowered, bound, limit, spare, tally
+):
+    """Relax the edges of some vertices; nothing is found. Vertices are marked in ``lowered``, too,
+    unless it has no entries.
 
     Vertices of the block that come below the bound meanwhile have their turn in the same call, as
     far as there is room for them in ``found``, which is used as a ring, and until about ``spare``
@@ -69,6 +72,8 @@ def relax(block, vertices, found, distances, pending, nearest, bound, limit, spa
             longer = distance + weight
             seen = distances[v]
             if longer < seen and _lower(distances, v, longer, seen):
+                if len(lowered) > 0:
+                    lowered[v] = 1
                 if longer < bound and waiting < room and extra < spare and v - first < size:
                     found[write] = v
                     write = write + one if write + one < room else np.uint64(0)
@@ -79,6 +84,39 @@ def relax(block, vertices, found, distances, pending, nearest, bound, limit, spa
             edge += one
     atomic_add(tally, 1, extra)
     return 0
+
+
+@kernel
+def take_lowered(distances, pending, nearest, lowered, words, chosen):  # type: ignore[no-untyped-def]
+    """The vertices that are marked in ``lowered``, and are no more; how many. All of them are
+    pending: lists of a vertex may be on other hosts. ``words``: ``lowered``, eight at a time.
+    """
+    count, eight = np.uint64(0), np.uint64(8)
+    for word in range(len(words)):
+        if words[word] == 0:
+            continue
+        for v in range(np.uint64(word) * eight, (np.uint64(word) + np.uint64(1)) * eight):
+            if lowered[v]:
+                lowered[v] = 0
+                pending[v] = 1
+                group = v // np.uint64(GROUP)
+                _lower(nearest, group, distances[v], nearest[group])
+                chosen[count] = v
+                count += np.uint64(1)
+    return count
+
+
+@kernel
+def lower(vertices, told, distances, pending, nearest):  # type: ignore[no-untyped-def]
+    """Take in what another host says of the distances of vertices."""
+    for k in range(len(vertices)):
+        v, distance = np.uint64(vertices[k]), told[k]
+        if distance < distances[v]:
+            distances[v] = distance
+            pending[v] = 1
+            group = v // np.uint64(GROUP)
+            if distance < nearest[group]:
+                nearest[group] = distance
 
 
 @helper

@@ -7,6 +7,7 @@ Each is a gather, a sum and an apply, and looks only at what changed (``incremen
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -95,8 +96,11 @@ def _begins_bytes(sources: Selected) -> int:
 def _needs(
     counts: Counts, program: Program, params: dict[str, Any], given: dict[str, int]
 ) -> list[Needs]:
-    """What a program needs that looks only at what changed."""
-    return program_requirements(counts, program, passes=2.0, params=params, given=given)
+    """What a program needs that looks only at what changed, and of which all values are looked at
+    afterwards.
+    """
+    found = program_requirements(counts, program, passes=2.0, params=params, given=given)
+    return [replace(needs, takes_rows=False) for needs in found]
 
 
 def _from_sources(task: Task, sources: U32, params: dict[str, Any]) -> Outcome:

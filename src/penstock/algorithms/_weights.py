@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from penstock.arrays import sequential_sum
 from penstock.engine.algorithm import Task
 from penstock.engine.counts import Counts, counts_of
+from penstock.engine.joining import join_sums, scan_everywhere
 from penstock.engine.needs import ListForm, Needs
 from penstock.errors import InputError, OptionError
 from penstock.jit import kernel
@@ -69,18 +70,19 @@ def weight_sums(
     cannot have weights below 0, or endless ones: it raises if there are any.
     """
     graph = task.graph
-    aside = Task(graph, replace(task.options, checkpoint=None, trace=None))
+    aside = Task(graph, replace(task.options, checkpoint=None, trace=None, division="auto"))
     width = 0 if dtype is None else dtype.itemsize
     with aside.open_part(weight_needs(counts_of(graph), direction, width, held)) as engine:
         values: Array = np.empty(0, np.float32)
         if dtype is not None:
             values = engine.array("sums of weights", dtype, 0)
         least = float(np.finfo(values.dtype).tiny)
-        rows = engine.scan(_add_up, values, factor, least, direction=direction)
+        rows = scan_everywhere(engine, _add_up, values, factor, least, direction=direction)
+        join_sums(engine, values)
     parts: dict[int, float] = {}
     for vertex, total, *_ in rows:
         if vertex >= 0:
-            parts[vertex] = parts.get(vertex, 0.0) + total
+            parts[int(vertex)] = parts.get(int(vertex), 0.0) + total
     with np.errstate(over="ignore"):  # as in kernels
         for vertex, total in parts.items() if len(values) else ():
             values[vertex] = max(total * factor, least) if total > 0 else 0

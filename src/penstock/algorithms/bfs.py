@@ -21,7 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from penstock.algorithms._levels import I32, STATE_BYTES, Rule, search_levels
+from penstock.algorithms._levels import (
+    I32,
+    STATE_BYTES,
+    Rule,
+    search_levels,
+    search_over_hosts,
+)
 from penstock.algorithms._levels_check import check_levels, check_parents
 from penstock.algorithms._sources import check_count, check_selected, sources_of
 from penstock.algorithms._vertex_programs import refuse_options, search, search_needs
@@ -108,6 +114,20 @@ def _on_devices(
     return search_needs(counts, source)
 
 
+def _on_hosts(
+    counts: Counts,
+    source: Selected,
+    depth_limit: int | None,
+    alpha: float | None,
+    beta: float | None,
+    **others: Any,
+) -> list[Needs]:
+    """In memory, or on a stream; what others have found comes besides."""
+    _check(source, depth_limit, alpha, beta)
+    refuse_options("bfs", **others)
+    return search_over_hosts(counts)
+
+
 def _check(
     source: Selected, depth_limit: int | None, alpha: float | None, beta: float | None
 ) -> None:
@@ -143,7 +163,7 @@ def threshold_rule(alpha: float | None, beta: float | None) -> Rule | None:
     return choose
 
 
-@algorithm(requirements=_requirements, verify=verify, on_devices=_on_devices)
+@algorithm(requirements=_requirements, verify=verify, on_devices=_on_devices, on_hosts=_on_hosts)
 def bfs(
     task: Task,
     source: Vertices,
@@ -220,7 +240,7 @@ def bfs(
     [0, 1, 2]
     """
     sources = sources_of(task, source)
-    if not task.options.on_plain_cpu:
+    if not task.options.runs_loops:
         levels, parents = search(task, sources, depth_limit)
         return task.result("level", levels, more={}, vid_columns={"parents": parents})
     with task.open() as engine:

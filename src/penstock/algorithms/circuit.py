@@ -245,7 +245,9 @@ def _reached(graph: Graph, column: str | None, kept: F32) -> Any:
     return reached
 
 
-@algorithm(requirements=_requirements, verify=verify, on_devices=_requirements)
+@algorithm(
+    requirements=_requirements, verify=verify, on_devices=_requirements, on_hosts=_requirements
+)
 def circuit(
     task: Task,
     fixed: VertexValues,

@@ -36,10 +36,10 @@ import numpy as np
 
 from penstock.algorithms._multi_source import BITS, MORE_BYTES, PLANE_BYTES, Searches
 from penstock.algorithms._sources import all_or_some, check_k
+from penstock.algorithms._sssp_steps import shortest_distances
 from penstock.algorithms._vids import by_vid
 from penstock.algorithms._weights import weighed_edges
 from penstock.algorithms.sssp import STATE_BYTES as SSSP_BYTES
-from penstock.algorithms.sssp import shortest_distances
 from penstock.engine.algorithm import Task, algorithm
 from penstock.engine.counts import Counts
 from penstock.engine.engine import Engine

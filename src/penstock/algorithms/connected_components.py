@@ -26,6 +26,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from penstock.algorithms._labels_over_hosts import compress, join_labels, most_frequent
 from penstock.algorithms._trees import link
 from penstock.algorithms._vertex_programs import label_by_program, label_needs
 from penstock.algorithms._vids import by_vid, vids_by_vid
@@ -38,12 +39,11 @@ from penstock.engine.result import Result
 from penstock.errors import VerificationError
 from penstock.jit import helper, kernel, prefetch
 from penstock.store.graph import Graph
-from penstock.store.mapped import iter_parts
-from penstock.types import NO_VERTEX, U32, VID
+from penstock.store.mapped import PART, iter_parts, read_range
+from penstock.types import NO_VERTEX, U8, U32, VID
 
 #: A component with this share of the vertices is large enough to be left out.
 LARGE_SHARE = 0.75
-SAMPLES = 1024
 #: How many lists ahead memory is fetched.
 AHEAD = 16
 #: A way to run, with the lists of every vertex in memory: first some neighbours of each, then only
@@ -64,7 +64,8 @@ def label_components(engine: Engine) -> U32:
         for done, (name, phase) in enumerate(phases[begin:], begin + 1):
             with engine.step(mode=name):
                 phase(engine, labels)
-                engine.map_ranges(_compress, labels)
+                engine.map_ranges(compress, labels)
+                join_labels(engine, labels)
             recovery.after(done, {"labels": labels}, {"phase": name})
     return labels
 
@@ -76,6 +77,12 @@ def _lead_to_smaller(begin: int, labels: U32) -> bool:
 
 def _phases(engine: Engine) -> list[tuple[str, Callable[[Engine, U32], None]]]:
     """What to do one after the other."""
+    if engine.way == SAMPLED and engine.peers.size > 1:
+        # Only what is joined can be saved.
+        return [
+            ("first and second neighbours", _neighbours_here),
+            ("outside the largest", _outside_the_largest),
+        ]
     if engine.way == SAMPLED:
         return [
             ("first neighbours", _first_neighbours),
@@ -94,29 +101,26 @@ def _every_edge(engine: Engine, labels: U32) -> None:
     engine.scan(_link_lists, labels, -1, once, direction=graph.directions[0])
 
 
+def _neighbours_here(engine: Engine, labels: U32) -> None:
+    """Over several hosts, which have lists of some vertices each."""
+    engine.map_ranges(_number, labels)
+    engine.scan(_adopt_first, labels, direction=engine.graph.directions[0])
+    engine.scan(_link_second, labels, direction=engine.graph.directions[0])
+
+
 def _first_neighbours(engine: Engine, labels: U32) -> None:
     engine.scan(_adopt_first, labels, direction=engine.graph.directions[0])
 
 
 def _second_neighbours(engine: Engine, labels: U32) -> None:
-    if _largest(labels)[1] < LARGE_SHARE:
+    if most_frequent(labels)[1] < LARGE_SHARE:
         engine.scan(_link_second, labels, direction=engine.graph.directions[0])
 
 
 def _outside_the_largest(engine: Engine, labels: U32) -> None:
-    largest, _ = _largest(labels)
+    largest, _ = most_frequent(labels)
     for direction in engine.graph.directions:
         engine.scan(_link_lists, labels, largest, False, direction=direction)
-
-
-def _largest(labels: U32) -> tuple[int, float]:
-    """The most frequent label among evenly spaced vertices, and its share of them."""
-    sample = labels[:: max(1, len(labels) // SAMPLES)]
-    if len(sample) == 0:
-        return -1, 1.0
-    names, counts = np.unique(sample, return_counts=True)
-    top = int(np.argmax(counts))
-    return int(names[top]), float(counts[top] / len(sample))
 
 
 def smallest_ids(graph: Graph, labels: U32) -> U32:
@@ -132,6 +136,32 @@ def smallest_ids(graph: Graph, labels: U32) -> U32:
     for begin in range(0, len(labels), 1 << 20):
         labels[begin : begin + (1 << 20)] = first[labels[begin : begin + (1 << 20)]]
     return labels
+
+
+def smallest_ids_of(task: Task, labels: U32) -> U32:
+    """The same; over several hosts for own vertices. Each host goes over a part of the ids, and
+    they tell each other the smallest of each component of two vertices or more.
+    """
+    peers, order = task.options.peers, task.graph.vid_of_rank
+    if peers.size == 1:
+        return smallest_ids(task.graph, labels)
+    assert task.engine is not None
+    own = task.engine.own_vertices.take(labels)
+    if order is None:
+        return own
+    n, first = len(labels), np.full(len(labels), NO_VERTEX, VID)
+    begin, end = (n * rank // peers.size for rank in (peers.rank, peers.rank + 1))
+    for low in range(begin, end, PART):
+        _name_first(read_range(order, low, min(low + PART, end)), labels, first)
+    several: U8 = np.zeros(n, np.uint8)
+    _mark_shared(labels, several)
+    found: U32 = np.empty(n, VID)
+    found = found[: _choose_named(first, several, found)]
+    # The ids of lower ranks are smaller.
+    for components, smallest in reversed(peers.allgather(found, first[found])):
+        first[components] = smallest
+    _rename(own, several, first)
+    return own
 
 
 def verify(graph: Graph, result: Result) -> None:
@@ -178,7 +208,16 @@ def component_needs(counts: Counts) -> list[Needs]:
     return [sampled, one] if whole else [replace(one, takes_gaps=True)]
 
 
-@algorithm(requirements=component_needs, verify=verify, on_devices=label_needs)
+def forest_needs(counts: Counts) -> list[Needs]:
+    """What :func:`label_components` needs if each of several hosts links the lists that it has:
+    what another host has linked comes beside its own labels.
+    """
+    return [replace(each, vertex_bytes=17) for each in component_needs(counts)]
+
+
+@algorithm(
+    requirements=component_needs, verify=verify, on_devices=label_needs, on_hosts=forest_needs
+)
 def connected_components(task: Task) -> Result:
     """Connected components; directions are ignored (weak components).
 
@@ -212,14 +251,13 @@ def connected_components(task: Task) -> Result:
     >>> ps.connected_components(ps.from_edges([1, 3, 5], [2, 4, 4])).values.tolist()
     [1, 1, 3, 3, 3]
     """
-    graph = task.graph
-    if task.options.on_plain_cpu:
+    if task.options.runs_loops:
         with task.open() as engine:
             labels = label_components(engine)
     else:
         labels = label_by_program(task)
     return task.result(
-        "component", lambda: smallest_ids(graph, labels), more={}, values_are_vids=True
+        "component", lambda: smallest_ids_of(task, labels), more={}, values_are_vids=True
     )
 
 
@@ -293,14 +331,30 @@ def _link_lists(block, begin, end, labels, skipped, to_smaller):  # type: ignore
 
 
 @kernel
-def _compress(begin, end, labels):  # type: ignore[no-untyped-def]
-    for v in range(np.uint64(begin), np.uint64(end)):
-        label = labels[v]
-        above = labels[label]
-        while above != label:
-            label = above
-            above = labels[label]
-        labels[v] = label
+def _mark_shared(labels, shared):  # type: ignore[no-untyped-def]
+    """Mark labels that another vertex has, too."""
+    for v in range(len(labels)):
+        if labels[v] != v:
+            shared[labels[v]] = 1
+
+
+@kernel
+def _choose_named(first, shared, chosen):  # type: ignore[no-untyped-def]
+    """The labels that several vertices have and of which one was met first; how many."""
+    count = np.uint64(0)
+    for label in range(len(first)):
+        chosen[count] = label
+        count += np.uint64(first[label] != NO_VERTEX) & np.uint64(shared[label])
+    return count
+
+
+@kernel
+def _rename(labels, shared, names):  # type: ignore[no-untyped-def]
+    """Replace labels that several vertices have."""
+    for k in range(len(labels)):
+        label = labels[k]
+        if shared[label]:
+            labels[k] = names[label]
 
 
 @kernel

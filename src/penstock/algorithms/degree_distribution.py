@@ -62,7 +62,9 @@ def verify(graph: Graph, result: Result) -> None:
         raise VerificationError("degree_distribution: the edges have other degrees than the table")
 
 
-@algorithm(requirements=_requirements, verify=verify, on_devices=_on_devices)
+@algorithm(
+    requirements=_requirements, verify=verify, on_devices=_on_devices, on_hosts=_requirements
+)
 def degree_distribution(task: Task, direction: Kind = "out") -> Result:
     """How many vertices have each degree.
 
@@ -96,7 +98,7 @@ def degree_distribution(task: Task, direction: Kind = "out") -> Result:
     {0: 1, 1: 1, 2: 1}
     """
     graph = task.graph
-    if task.options.on_plain_cpu:
+    if task.options.runs_loops:  # every host has the degrees
         columns: list[Array] = [graph.degrees(each) for each in _directions(graph, direction)]
         task.open()
     else:

@@ -117,7 +117,9 @@ def verify(graph: Graph, result: Result) -> None:
     compare(graph, result, expected, STEP_ERROR * (10 + own["max_iter"]))
 
 
-@algorithm(requirements=_requirements, verify=verify, on_devices=_requirements)
+@algorithm(
+    requirements=_requirements, verify=verify, on_devices=_requirements, on_hosts=_requirements
+)
 def heat(
     task: Task,
     initial: VertexValues,

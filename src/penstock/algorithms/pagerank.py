@@ -84,7 +84,9 @@ def verify(graph: Graph, result: Result) -> None:
     verify_walk(graph, result, _walk(graph, **{**result.stats["parameters"], "dtype": "float64"}))
 
 
-@algorithm(requirements=_requirements, verify=verify, on_devices=_requirements)
+@algorithm(
+    requirements=_requirements, verify=verify, on_devices=_requirements, on_hosts=_requirements
+)
 def pagerank(
     task: Task,
     alpha: float = 0.85,
