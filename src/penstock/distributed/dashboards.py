@@ -1,0 +1,25 @@
+"""Whether a Dask cluster has a dashboard: without one, its scheduler still serves other pages at
+that address.
+"""
+
+from __future__ import annotations
+
+from http.client import HTTPException
+from urllib.error import HTTPError
+from urllib.request import ProxyHandler, build_opener
+
+#: Seconds to wait for the page.
+PATIENCE = 1.0
+
+
+def is_dashboard(link: str) -> bool:
+    """Whether there is a dashboard at a link; if the address cannot be reached from here, there may
+    be one.
+    """
+    try:
+        with build_opener(ProxyHandler({})).open(link, timeout=PATIENCE):
+            return True
+    except HTTPError as error:
+        return error.code != 404
+    except (OSError, ValueError, HTTPException):
+        return True

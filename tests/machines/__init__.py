@@ -1,0 +1,1 @@
+"""Machines as network namespaces, clusters on them, and what can happen to either."""
