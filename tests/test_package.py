@@ -18,7 +18,9 @@ import pytest
 import penstock
 
 HOME = Path(penstock.__file__).parent
-HEAVY = ("numpy", "numba", "pyarrow", "typer", "rich")
+HEAVY = (
+    "numpy", "numba", "pyarrow", "typer", "rich", "dask", "distributed", "tornado", "cryptography",
+)  # fmt: skip
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(penstock.__path__, "penstock.")
@@ -46,8 +48,9 @@ def test_info_is_light(tmp_path):
     assert loaded_after(code) <= {"numpy", "typer"}
 
 
-def test_help_is_light():
-    code = "from penstock.interfaces.cli.main import run\nrun(['build', '--help'])"
+@pytest.mark.parametrize("command", ["build", "hosts", "worker", "scheduler", "certificates"])
+def test_help_is_light(command):
+    code = f"from penstock.interfaces.cli.main import run\nrun(['{command}', '--help'])"
     assert loaded_after(code) <= {"typer", "rich"}
 
 

@@ -109,9 +109,9 @@ def test_timeline_of_a_trace(trace, tmp_path, name, begin):
 
 def test_trace_is_read(trace):
     assert read_trace(trace) == [
-        (0, "read", 0.1, 0.05),
-        (0, "copy", 0.15, 0.02),
-        (1, "kernel", 0.17, 0.03),
+        (0, "read", 0.1, 0.05, None),
+        (0, "copy", 0.15, 0.02, None),
+        (1, "kernel", 0.17, 0.03, None),
     ]
 
 

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from penstock.algorithms.truss_number import truss_number as truss_number
     from penstock.algorithms.two_hop import two_hop as two_hop
     from penstock.device.spec import Device as Device
+    from penstock.distributed.hosts import Hosts as Hosts
+    from penstock.distributed.part_reading import read_parts as read_parts
     from penstock.dynamic.graph import DynamicGraph as DynamicGraph
     from penstock.engine.result import Result as Result
     from penstock.engine.run import run as run
@@ -103,24 +105,26 @@ _HOMES = {
     "generate": "penstock.interfaces.api",
     "gimv": "penstock.models.gimv",
     "open": "penstock.interfaces.api",
+    "read_parts": "penstock.distributed.part_reading",
     "run": "penstock.engine.run",
     "Device": "penstock.device.spec",
     "DynamicGraph": "penstock.dynamic.graph",
     "Graph": "penstock.store.graph",
+    "Hosts": "penstock.distributed.hosts",
     "PenstockError": "penstock.errors",
     "Program": "penstock.program",
     "Result": "penstock.engine.result",
 }
 __all__ = [
-    "Device", "DynamicGraph", "Graph", "PenstockError", "Program", "Result", "betweenness", "bfs",
-    "build",
+    "Device", "DynamicGraph", "Graph", "Hosts", "PenstockError", "Program", "Result",
+    "betweenness", "bfs", "build",
     "circuit", "closeness", "clustering", "color", "connected_components", "core_number",
     "cross_edges", "degree_distribution", "edge_betweenness", "edge_vertex", "egonet", "export",
     "from_edges",
     "generate", "gimv", "heat", "induced_subgraph", "k_core", "k_hop", "k_truss",
     "label_propagation", "minimum_spanning_forest", "neural_network", "open", "pagerank", "radius",
-    "run", "rwr", "scan", "sssp", "strongly_connected_components", "triangles", "truss_number",
-    "two_hop",
+    "read_parts", "run", "rwr", "scan", "sssp", "strongly_connected_components", "triangles",
+    "truss_number", "two_hop",
 ]  # fmt: skip
 
 

@@ -92,7 +92,7 @@ def test_default_checkpoint_is_beside_the_graph(web):
 def test_resume_without_a_checkpoint_starts_anew(cli, web):
     shown = cli("run", "pagerank", web, "--resume")
     assert shown.code == 0
-    assert "starting anew" in shown.error
+    assert "starting from step 0" in shown.error
     assert os.listdir(web.parent) == ["web.penstock"]
 
 

@@ -16,6 +16,7 @@ from penstock.drawing.timeline import PARTS
 from penstock.errors import InputNotFoundError, OptionError
 
 matplotlib = pytest.importorskip("matplotlib")
+pytest.importorskip("matplotlib.figure")
 
 
 # Pictures

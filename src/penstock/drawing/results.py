@@ -192,8 +192,9 @@ def draw_values(axes: Axes, result: Drawable) -> None:
 
 def draw_timeline(axes: Axes, result: Drawable) -> None:
     """Lanes of streams, from the trace file of the run."""
-    draw_lanes(axes, read_trace(result.stats["trace"]))
-    add_part_names(axes)
+    spans = read_trace(result.stats["trace"])
+    draw_lanes(axes, spans)
+    add_part_names(axes, over_hosts=any(span.rank is not None for span in spans))
     axes.set_xlabel("milliseconds since the first page")
     set_titles(axes, result, f"Timeline of {_name(result)}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.engine import over_hosts
 from penstock.store.exports import provide
 
 
@@ -13,4 +14,11 @@ def _exchange() -> Any:
     return exchange
 
 
+def _jobs() -> Any:
+    from penstock.distributed import jobs  # when something is first run over hosts
+
+    return jobs
+
+
 provide(_exchange)
+over_hosts.provide(_jobs)

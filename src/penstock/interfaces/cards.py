@@ -108,6 +108,8 @@ def card(name: str) -> str:
     rows.append(("memory", memory_text(algorithm)))
     if algorithm.on_devices:
         rows.append(("devices", "GPUs and several devices, too: see [devices](devices.md)"))
+    if algorithm.on_hosts:
+        rows.append(("hosts", "several, too: see [several machines](several-machines.md)"))
     table = [f"| {word} | {_cell(text)} |" for word, text in rows]
     options = [f"- `{word}`: {_plain(text)}" for word, text in entries(parts["Parameters"]).items()]
     lines = [

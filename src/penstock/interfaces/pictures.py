@@ -12,7 +12,7 @@ from penstock.config import format_bytes
 from penstock.drawing.colors import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
 from penstock.drawing.rows import Row, distinct, rows_of
 from penstock.drawing.style import add_legend, add_note, as_seconds, open_figure, plain_ticks
-from penstock.drawing.timeline import add_part_names, draw_lanes
+from penstock.drawing.timeline import add_part_names, draw_lanes, lane_of
 from penstock.trace import read_trace
 
 ALGORITHMS = {"BFS": BLUE, "PageRank": ORANGE}
@@ -30,13 +30,14 @@ def timeline(trace: str | os.PathLike[str], picture: str | os.PathLike[str]) -> 
 def draw_timeline(rows: list[Row], path: Path) -> None:
     """One panel for each trace."""
     traces = [read_trace(row["trace"]) for row in rows]
-    heights = [max(len({span.stream for span in spans}), 3) for spans in traces]
+    heights = [max(len({lane_of(span) for span in spans}), 3) for spans in traces]
     with open_figure(path, 8, 1.1 + 0.14 * sum(heights) + 0.6 * len(rows)) as figure:
         panels = figure.subplots(len(rows), 1, squeeze=False, height_ratios=heights)[:, 0]
         for axes, row, spans in zip(panels, rows, traces, strict=True):
             draw_lanes(axes, spans)
             axes.set_title(row["algorithm"])
-        add_part_names(panels[0])
+        over_hosts = any(span.rank is not None for spans in traces for span in spans)
+        add_part_names(panels[0], over_hosts=over_hosts)
         panels[-1].set_xlabel("milliseconds since the first page")
 
 

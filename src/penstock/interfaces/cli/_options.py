@@ -164,8 +164,8 @@ class WorkOptions:
         DivisionName | None,
         of_work(
             help="How several devices divide the work: all have all values and each page goes to "
-            "one (P), or they divide the values and each page goes to all (S). Default: P if "
-            "values fit.",
+            "one (P), or they divide the values and each page goes to all (S). Over hosts, S: "
+            "rows of hosts divide the values. Default: P if values fit.",
         ),
     ] = None
     dispatch: Annotated[

@@ -35,15 +35,18 @@ def _where(stats: dict[str, Any]) -> str:
     return f"edges streamed, {stats['streams']} pages at a time{passes}"
 
 
-def counted(stats: dict[str, Any], expected: dict[str, Any]) -> str:
-    """The facts of a run, one a line, with what was expected beside them."""
+def counted(stats: dict[str, Any], expected: dict[str, Any] | None) -> str:
+    """The facts of a run, one a line, with what was expected beside them, if it was."""
     seconds, edges = stats["seconds"], stats["edges_traversed"]
     pages, hits = stats["pages_read"], stats["cache_hits"]
-    time = [] if expected["seconds"] is None else [f"estimated {expected['seconds']:.3g}"]
+    time, read, held = [], f"{pages:,} pages", "of the rank that took most"
+    if expected is not None:
+        time = [] if expected["seconds"] is None else [f"estimated {expected['seconds']:.3g}"]
+        read += f"; estimated {format_bytes(expected['bytes_read'])}"
+        most = format_bytes(expected["memory_bytes"])
+        held = f"the whole process; of it for the run {most} at most"
     if stats["load_seconds"]:
         time.append(f"loading edges {stats['load_seconds']:.2g}")
-    read = f"{pages:,} pages; estimated {format_bytes(expected['bytes_read'])}"
-    held = f"the whole process; of it for the run {format_bytes(expected['memory_bytes'])} at most"
     pairs = [
         ("seconds", f"{seconds:.3g}" + (f"  ({'; '.join(time)})" if time else "")),
         ("iterations", f"{stats['iterations']:,}{_ending(stats)}"),

@@ -12,10 +12,12 @@ from penstock.config import format_bytes
 from penstock.interfaces.cli._output import bar, facts, table
 from penstock.store.catalog import FILE_NAME, READ_VERSION, WRITE_VERSION, Catalog, DirectionStats
 from penstock.store.contents import stripe_name
+from penstock.store.part import read_part, stripe_list, stripes_there
 
 
 def describe(catalog: Catalog, path: Path) -> dict[str, Any]:
     """The facts of a graph directory, for ``--json`` and for the text."""
+    part = _part(catalog, path)
     return {
         "path": str(path),
         "num_vertices": catalog.num_vertices,
@@ -32,12 +34,13 @@ def describe(catalog: Catalog, path: Path) -> dict[str, Any]:
         "page_bytes": catalog.page_bytes,
         "bands": list(catalog.bands),
         "physical_ids": [catalog.p, catalog.q] if catalog.layout == "slotted" else None,
+        "part": part,
         "stripes": [_stripe(path / stripe_name(k)) for k in range(catalog.num_stripes)],
         "directions": {
             name: _direction(stats, catalog.page_bytes)
             for name, stats in catalog.directions.items()
         },
-        "disk": _disk(catalog, path),
+        "disk": _disk(catalog, path, part),
         "format": {"read": READ_VERSION, "write": WRITE_VERSION},
         "written_by": catalog.written_by,
         "tag": f"{catalog.tag:016x}",
@@ -49,6 +52,24 @@ def _ids(catalog: Catalog) -> dict[str, Any]:
     if catalog.ids.kind == "range":
         ids |= {"first": catalog.ids.first, "last": catalog.ids.first + catalog.num_vertices - 1}
     return ids
+
+
+def _part(catalog: Catalog, path: Path) -> dict[str, Any] | None:
+    """Which stripes are here and which are not, if this is a part of a graph."""
+    part = read_part(path, catalog)
+    if part is None:
+        return None
+    there = stripes_there(path, catalog)
+    return {
+        "stripes": list(there),
+        "of": catalog.num_stripes,
+        "missing": [k for k in part.stripes if k not in there],
+        "elsewhere": [
+            k for k in range(catalog.num_stripes) if k not in there and k not in part.stripes
+        ],
+        "place": part.places[part.place],
+        "places": list(part.places),
+    }
 
 
 def _stripe(folder: Path) -> dict[str, Any]:
@@ -75,8 +96,14 @@ def _degree_ranges(count: int) -> list[tuple[int, int]]:
     return [(0, 0), *((2 ** (k - 1), 2**k - 1) for k in range(1, count))][:count]
 
 
-def _disk(catalog: Catalog, path: Path) -> dict[str, int]:
-    pages = sum(stats.num_pages for stats in catalog.directions.values()) * catalog.page_bytes
+def _disk(catalog: Catalog, path: Path, part: dict[str, Any] | None) -> dict[str, int]:
+    """What is on this disk."""
+    stripes = range(catalog.num_stripes) if part is None else part["stripes"]
+    pages = catalog.page_bytes * sum(
+        len(range(k, stats.num_pages, catalog.num_stripes))
+        for stats in catalog.directions.values()
+        for k in stripes
+    )
     index = sum(record.bytes for record in catalog.files.values())
     with suppress(OSError):
         index += (path / FILE_NAME).stat().st_size
@@ -121,12 +148,25 @@ def _graph_text(data: dict[str, Any]) -> str:
             f"index {format_bytes(disk['index_bytes'])})",
         ),
     ]
-    if len(data["stripes"]) > 1 or not data["stripes"][0]["present"]:
+    if data["part"] is not None:
+        pairs += _part_pairs(data["part"])
+    elif len(data["stripes"]) > 1 or not data["stripes"][0]["present"]:
         for k, stripe in enumerate(data["stripes"]):
             missing = "" if stripe["present"] else "  MISSING"
             pairs.append((f"stripe {k}", f"{stripe['folder']}{missing}"))
     pairs.append(("format", f"version {data['format']['read']}, written by {data['written_by']}"))
     return facts(pairs)
+
+
+def _part_pairs(part: dict[str, Any]) -> list[tuple[str, str]]:
+    places = f"{len(part['places'])} places, this one for {part['place']}"
+    pairs = [("part", f"stripes {stripe_list(part['stripes'])} of {part['of']}  ({places})")]
+    if part["missing"]:
+        pairs.append(("MISSING", f"stripes {stripe_list(part['missing'])}: deal the graph again"))
+    if part["elsewhere"]:
+        text = f"stripes {stripe_list(part['elsewhere'])}; runs need the hosts that have them"
+        pairs.append(("elsewhere", text))
+    return pairs
 
 
 def _ids_text(ids: dict[str, Any]) -> str:

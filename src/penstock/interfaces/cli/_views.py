@@ -40,6 +40,10 @@ class View:
         return "\n".join(part for part in (self.heading, self.body) if part)
 
 
+#: For a result that ranks have written: its values are not here.
+NOTHING = View("", "", [])
+
+
 def view(algorithm: str, result: Result, k: int) -> View:
     """What to show of a result of an algorithm."""
     return VIEWS.get(algorithm, highest)(result, k)

@@ -21,7 +21,10 @@ from penstock.interfaces.cli._output import finish_output, tolerate_any_text
 from penstock.process import stops_as_interrupts
 
 #: The commands, each a file here with a function ``command``, or a group ``app`` of commands.
-COMMANDS = ("demo", "generate", "build", "info", "verify", "export", "plan", "run", "plot", "bench")
+COMMANDS = (
+    "demo", "generate", "build", "info", "verify", "export", "deal", "plan", "run", "plot", "bench",
+    "clean", "hosts", "worker", "scheduler", "certificates",
+)  # fmt: skip
 
 
 class Commands(LazyCommands):

@@ -12,6 +12,8 @@ from typer.core import TyperCommand
 from penstock.errors import OptionError
 from penstock.interfaces.cli import _options as o
 from penstock.interfaces.cli._algorithm_options import own_values
+from penstock.interfaces.cli._host_plan import over_hosts
+from penstock.interfaces.cli._hosts import HostOptions
 from penstock.interfaces.cli.run import RunCommand
 
 if TYPE_CHECKING:
@@ -96,10 +98,14 @@ def command(
     ] = False,
     machine: MachineOptions,
     work: o.WorkOptions,
+    hosts: HostOptions,
     output: o.Output,
 ) -> None:
     """Show what a run would cost: memory, bytes to read and time. Nothing is run."""
-    if machine.device is None:
+    hosts.check()
+    if hosts.hosts is not None:
+        _refuse({"measure": measure, **vars(machine)}, "is for one host; leave it out, or --hosts")
+    elif machine.device is None:
         described = {name: value for name, value in vars(machine).items() if name != "device"}
         _refuse(described, "is for a machine that is described; give --device too")
     else:
@@ -116,7 +122,10 @@ def command(
     chosen = find(algorithm)
     opened = None if graph is None else open_snapshot(graph)
     parameters = {} if opened is None else own_values(chosen, opened, context.obj)
-    if machine.device is None:
+    if hosts.hosts is not None:
+        assert opened is not None
+        text, data = over_hosts(chosen, opened, parameters, work, hosts)
+    elif machine.device is None:
         assert opened is not None
         text, data = _here(chosen, opened, parameters, work, measure=measure)
     else:

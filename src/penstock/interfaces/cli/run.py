@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +16,10 @@ from penstock.errors import AccessError, OptionError
 from penstock.interfaces.cli import _options as o
 from penstock.interfaces.cli._algorithm_options import own_options, own_values, summary
 from penstock.interfaces.cli._failures import StoppedError
+from penstock.interfaces.cli._hosts import HostOptions
 
 if TYPE_CHECKING:
+    from penstock.distributed.hosts import Hosts
     from penstock.engine.result import Result
 
 _WRITERS = {".parquet": "to_parquet", ".csv": "to_csv"}
@@ -70,7 +72,11 @@ class ResultOptions:
 
     out: Annotated[
         Path | None,
-        of_result(metavar="FILE", help="Write all values to a file that ends in .parquet or .csv."),
+        of_result(
+            metavar="FILE",
+            help="Write all values to a file that ends in .parquet or .csv. With --hosts also a "
+            "folder (a name without a suffix), in which each rank writes a Parquet file.",
+        ),
     ] = None
     edges: Annotated[
         Path | None,
@@ -116,7 +122,8 @@ class FileOptions:
         str | None,
         of_resuming(
             metavar="WHEN",
-            help="Iterations (10) or time (30s, 5min, 1h) between checkpoints. Default: 1min.",
+            help="Iterations (10) or time (30s, 5min, 1h) between checkpoints. Default: 1min; over "
+            "hosts 30s.",
         ),
     ] = None
     resume: Annotated[
@@ -146,23 +153,42 @@ def command(
     wanted: ResultOptions,
     work: o.WorkOptions,
     files: FileOptions,
+    hosts: HostOptions,
     output: o.Output,
 ) -> None:
     """Run an algorithm on a graph of any size, in the memory it is given."""
+    with hosts.when_needed() as give_hosts:
+        _run(context, algorithm, graph, wanted, work, files, output, give_hosts)
+
+
+def _run(
+    context: typer.Context,
+    algorithm: str,
+    graph: Path,
+    wanted: ResultOptions,
+    work: o.WorkOptions,
+    files: FileOptions,
+    output: o.Output,
+    give_hosts: Callable[[], Hosts | None],
+) -> None:
     out, edges = wanted.out, wanted.edges
     write, write_edges = writer_of(out), writer_of(edges, "edges")
     options = {"trace": wanted.trace, **work.in_python(), **files.in_python(graph, algorithm)}
     picture = picture_of(wanted.trace)
     if picture is not None:
         options["trace"] = picture.with_suffix(".json")
-    check_places([out, edges, picture, options["trace"]], overwrite=files.overwrite)
+    if out is not None and not write:
+        options["out"] = out
+    check_places(
+        [out if write else None, edges, picture, options["trace"]], overwrite=files.overwrite
+    )
 
     from penstock.algorithms import find
     from penstock.interfaces.cli._bars import Notes, watching
     from penstock.interfaces.cli._estimates import estimate, estimate_text
     from penstock.interfaces.cli._output import show
     from penstock.interfaces.cli._run_report import report_data
-    from penstock.interfaces.cli._views import view
+    from penstock.interfaces.cli._views import NOTHING, view
     from penstock.interfaces.opening import open_snapshot
 
     opened, chosen = open_snapshot(graph), find(algorithm)
@@ -170,20 +196,26 @@ def command(
         raise OptionError(f"edges: {chosen.name} finds no edges; use --out")
     parameters = own_values(chosen, opened, context.obj)
     with watching(kernels=True) as progress, saying_how_to_go_on(options["checkpoint"]):
-        if files.resume and not saved_state(options["checkpoint"]).exists():
-            progress.note(f"there is no checkpoint in {options['checkpoint']}: starting anew")
-        expected = estimate(opened, chosen, parameters, options)
-        if not isinstance(progress, Notes):
+        options["hosts"] = give_hosts()
+        here = options["hosts"] is None  # what other hosts have is not known
+        if here and files.resume and not has_state(options["checkpoint"]):
+            progress.note(
+                f"there is no checkpoint in {options['checkpoint']}: starting from step 0"
+            )
+        expected = None
+        if options["hosts"] is None:  # there is no estimate for other machines
+            expected = estimate(opened, chosen, parameters, options)
+        if expected is not None and not isinstance(progress, Notes):
             progress.note(estimate_text(expected))
         result = chosen(opened, **parameters, progress=progress, **options)
-    shown = view(chosen.name, result, wanted.top)
+    shown = NOTHING if "out" in options else view(chosen.name, result, wanted.top)
     data = report_data(chosen.name, opened, parameters, result)
     data |= {"estimate": expected, "top": shown.top, "summary": shown.summary}
     data |= {"out": out, "edges": edges}
     if wanted.verify:
         chosen.verify(opened, result)
         data |= {"verified": True, "measured_error": result.stats.get("measured_error")}
-    if out is not None:
+    if write:
         getattr(result, write)(out)
     if edges is not None:
         getattr(result.edges, write_edges)(edges)
@@ -201,6 +233,7 @@ def run_text(
     graph: Any, result: Result, shown: str, data: dict[str, Any], *, with_iterations: bool
 ) -> str:
     """All of it for people."""
+    from penstock.interfaces.cli._rank_report import ranks_text
     from penstock.interfaces.cli._run_report import (
         counted,
         headline,
@@ -211,7 +244,7 @@ def run_text(
     table = iterations_text(result.iterations) if with_iterations else ""
     stats = result.stats
     parts = [headline(data["algorithm"], graph, stats), shown, table]
-    parts.append(counted(stats, data["estimate"]))
+    parts += [ranks_text(stats), counted(stats, data["estimate"])]
     last = []
     if "verified" in data:
         last.append(verified_text(stats))
@@ -245,8 +278,8 @@ def picture_of(trace: Path | None) -> Path | None:
 
 
 def writer_of(out: Path | None, name: str = "out") -> str:
-    """The method of a result that writes such a file."""
-    if out is None:
+    """The method of a result that writes such a file; empty for a folder, in which ranks write."""
+    if out is None or (name == "out" and not out.suffix):
         return ""
     if out.suffix.lower() not in _WRITERS:
         raise OptionError(
@@ -268,11 +301,11 @@ def check_places(files: list[Path | None], *, overwrite: bool) -> None:
             raise OptionError(f"{file}: is named for two outputs; give each a name of its own")
 
 
-def saved_state(folder: Path) -> Path:
-    """The file of a checkpoint."""
-    from penstock.engine.checkpoint import FILE_NAME
+def has_state(folder: Path) -> bool:
+    """Whether a folder has a checkpoint."""
+    from penstock.engine.epoch_files import has_saved
 
-    return folder / FILE_NAME
+    return has_saved(folder)
 
 
 @contextmanager
@@ -281,7 +314,7 @@ def saying_how_to_go_on(folder: Path | None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        if folder is None or not saved_state(folder).exists():
+        if folder is None or not has_state(folder):
             raise
         raise StoppedError(
             f"the state is saved in {folder}; the same command with --resume goes on from there"
