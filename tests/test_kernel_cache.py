@@ -63,6 +63,20 @@ def test_what_other_files_change_is_seen(folder, before, after, found):
     assert run(folder) == [found, 1]
 
 
+def test_a_kernel_that_cannot_be_kept_runs(folder):
+    """Its index does not name what an older version has left."""
+    (folder / "helpers.py").write_text(HELPERS.replace("STEP = 3", "STEP = 5"))
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)); "
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", limit + RUN], cwd=folder, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert done.stdout.split() == ["22", "0"]
+    assert f"{folder}/__pycache__: compiled kernels cannot be kept here" in done.stderr
+    assert run(folder) == [22, 0]
+    assert run(folder) == [22, 1]
+
+
 def test_what_was_not_compiled_in_changes_nothing(folder):
     (folder / "helpers.py").write_text("OTHER = 1\n" + HELPERS + "\n# A comment.\n")
     assert run(folder) == [18, 1]

@@ -8,7 +8,10 @@ the code of all compiled functions that it can call, and of the constants that t
 from __future__ import annotations
 
 import hashlib
+import logging
+import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from pickle import PickleError
 from types import CodeType, FunctionType, ModuleType
@@ -19,6 +22,8 @@ from numba.core import types
 from numba.core.caching import FunctionCache
 from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
+
+_log = logging.getLogger(__name__)
 
 
 class KernelCache(FunctionCache):
@@ -34,11 +39,31 @@ class KernelCache(FunctionCache):
             self.flush()  # type: ignore[no-untyped-call]
             return None
 
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled kernel. If its files cannot be written, only this process uses it, and the
+        next one compiles it again.
+        """
+        try:
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+        except OSError as error:
+            # The index may already name a file that an older version of the kernel has left.
+            with suppress(OSError):
+                os.unlink(self._cache_file._index_path)
+            _warn_once(self._cache_path, str(error))
+
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         # Numba's own key has the functions in a closure pickled, which differs in each process, and
         # types, whose classes would all be imported to read the index.
         given = tuple(map(_spelled_type, sig))
         return given, codegen.magic_tuple(), digest_of(self._py_func)
+
+
+@cache
+def _warn_once(folder: str, reason: str) -> None:
+    _log.warning(
+        "%s: compiled kernels cannot be kept here (%s), so that each process compiles them; "
+        "make room there, or set NUMBA_CACHE_DIR to another folder", folder, reason,
+    )  # fmt: skip
 
 
 def keep_by_digest(dispatcher: Any) -> None:
