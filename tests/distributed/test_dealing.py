@@ -37,8 +37,9 @@ NAME = "hard.penstock"
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: Any) -> PagedGraph:
-    build_hard(tmp_path_factory.mktemp("whole"), directed=True)
-    return open_graph(tmp_path_factory.getbasetemp() / "whole0" / NAME)
+    folder = tmp_path_factory.mktemp("whole")
+    build_hard(folder, directed=True)
+    return open_graph(folder / NAME)
 
 
 def folders(tmp_path: Path, count: int = 3) -> list[Path]:
