@@ -9,7 +9,7 @@ from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
 
 #: Seconds to wait for the page.
-PATIENCE = 1.0
+PATIENCE = 5.0
 
 
 def is_dashboard(link: str) -> bool:
