@@ -40,8 +40,8 @@ class KernelCache(FunctionCache):
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled kernel. If its files cannot be written, only this process uses it, and the
-        next one compiles it again.
+        """Keep a compiled kernel. If its files cannot be written, only this process uses it, and
+        the next one compiles it again.
         """
         try:
             super().save_overload(sig, data)  # type: ignore[no-untyped-call]
