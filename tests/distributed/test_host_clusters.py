@@ -298,8 +298,11 @@ def busy_ranks(pid):
     """The processes below one that ranks are open in: these listen, besides the worker's own."""
     found = []
     for child in psutil.Process(pid).children(recursive=True):
-        listening = [each for each in child.net_connections("tcp") if each.status == "LISTEN"]
-        if len(listening) > 2:
+        try:
+            connections = child.net_connections("tcp")
+        except psutil.NoSuchProcess:  # it has ended since
+            continue
+        if sum(each.status == "LISTEN" for each in connections) > 2:
             found.append(child)
     return found
 

@@ -4,12 +4,15 @@ that address.
 
 from __future__ import annotations
 
+import logging
 from http.client import HTTPException
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
 
 #: Seconds to wait for the page.
 PATIENCE = 5.0
+
+_log = logging.getLogger(__name__)
 
 
 def is_dashboard(link: str) -> bool:
@@ -20,6 +23,8 @@ def is_dashboard(link: str) -> bool:
         with build_opener(ProxyHandler({})).open(link, timeout=PATIENCE):
             return True
     except HTTPError as error:
+        error.close()
         return error.code != 404
-    except (OSError, ValueError, HTTPException):
+    except (OSError, ValueError, HTTPException) as error:
+        _log.info("%s: no answer to whether this is a dashboard: %r", link, error)
         return True
