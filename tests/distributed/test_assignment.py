@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.distributed.assignment import assign
+from penstock.distributed.assignment import GAIN, TURNS, assign, balance
 from penstock.errors import InputNotFoundError
 
 #: Of each stripe, the ranks that see it: at least one.
@@ -87,3 +88,52 @@ def test_a_graph_of_one_stripe_that_one_rank_has() -> None:
 def test_a_stripe_that_no_rank_sees(seen: list[set[int]], message: str) -> None:
     with pytest.raises(InputNotFoundError, match=message):
         assign(seen, 3, hosts=["h1", "h2"], dealt_to=[["h2"], ["h3"], ["h3"]])
+
+
+SPEEDS = SEERS.flatmap(
+    lambda drawn: st.tuples(
+        st.just(drawn), st.lists(st.floats(0.1, 9), min_size=drawn[0], max_size=drawn[0])
+    )
+)
+
+
+def times(dealt: tuple[int, ...], cost: list[float]) -> list[float]:
+    """How long each rank takes, if a stripe costs it so much."""
+    return [each * dealt.count(rank) for rank, each in enumerate(cost)]
+
+
+@given(SPEEDS)
+def test_stripes_pass_to_ranks_that_see_them_and_end_earlier(drawn: Any) -> None:
+    (ranks, seers), cost = drawn
+    before = assign(seen_by(ranks, seers), len(seers))
+    if len(before) != len(seers):
+        return
+    after = balance(before, seers, times(before, cost))
+    assert all(rank in seers[stripe] for stripe, rank in enumerate(after))
+    idle = {rank for rank in range(ranks) if rank not in before}
+    if after != before and not idle:  # of ranks without a stripe no speed is known
+        assert max(times(after, cost)) <= GAIN * max(times(before, cost)) + 1e-9
+
+
+@given(st.lists(st.floats(0.2, 5), min_size=2, max_size=6))
+def test_ranks_that_see_all_pages_end_together(cost: list[float]) -> None:
+    before = tuple(range(len(cost)))
+    after = balance((), (), times(before, cost))
+    if not after:
+        best = len(cost) / sum(1 / each for each in cost)
+        assert best >= (GAIN - 0.2) * max(cost)
+        return
+    assert len(after) == TURNS * len(cost)
+    found = times(after, cost)
+    assert max(found) - min(found) <= 2 * max(cost), "to a stripe"
+    assert balance(after, [set(before)] * len(after), found) == after
+
+
+def test_what_no_one_else_sees_stays() -> None:
+    assert balance((0, 1, 0), [{0}, {1}, {0}], [9.0, 1.0]) == (0, 1, 0)
+    assert balance((0, 0, 1), [{0, 1}, {0}, {1}], [9.0, 1.0]) == (1, 0, 1)
+
+
+def test_a_rank_without_a_stripe_counts_as_typical() -> None:
+    assert balance((0, 0), [{0, 1}, {0}], [2.0, 0.0]) == (1, 0)
+    assert balance((0, 0), [{0, 1}, {0}], [2.0, 2.5]) == (0, 0)

@@ -16,6 +16,7 @@ from rank_making import ThreadHosts, build_hard
 import penstock as ps
 from penstock.distributed import jobs
 from penstock.distributed.dealing import deal
+from penstock.distributed.sight import Agreement
 from penstock.errors import FormatError, InputNotFoundError, OptionError
 from penstock.store.paged import open_graph
 
@@ -85,7 +86,7 @@ def test_a_rank_reads_its_own_pages_and_no_others(graph: ps.Graph, parts: list[P
 
 @pytest.mark.parametrize("dealt", [(0, 0, 0, 1, 2), (2, 1), (1, 1, 1), (0, 2, 2, 2, 0, 2, 2)])
 def test_any_assignment_gives_the_same_bits(graph: ps.Graph, dealt: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(jobs, "agree", lambda peers, graph: dealt)
+    monkeypatch.setattr(jobs, "agree", lambda peers, graph: Agreement(dealt, ()))
     for name, call in CALLS.items():
         for load in (True, False):
             found = call(graph, hosts=ThreadHosts(HOSTS), load=load)

@@ -1,4 +1,6 @@
-"""Which rank reads which stripe: a pure function of who sees what, the same on every rank."""
+"""Which rank reads which stripe: pure functions of who sees what, and of how long ranks take; the
+same on every rank.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,13 @@ from collections.abc import Sequence, Set
 
 from penstock.errors import InputNotFoundError
 from penstock.store.part import stripe_list
+
+#: Turns after which ranks take pages in the same order again, if they see all pages and have
+#: different shares.
+TURNS = 32
+#: Stripes pass to other ranks if the longest time is expected to be at most this part of what it
+#: was.
+GAIN = 0.9
 
 
 def assign(
@@ -81,6 +90,59 @@ def _place(stripe: int, seers: list[list[int]], owned: list[set[int]]) -> None:
         if giver is not None:
             owned[giver].remove(taken)
         taker = giver
+
+
+def balance(
+    dealt: Sequence[int], seers: Sequence[Set[int]], seconds: Sequence[float]
+) -> tuple[int, ...]:
+    """The assignment that follows another one, if ranks have taken so many seconds for their
+    shares: stripes pass from ranks that take long to those that are expected to end first, as long
+    as that shortens the longest time. The same one if little is gained.
+
+    Parameters
+    ----------
+    dealt
+        The assignment so far, as :func:`assign` returns it.
+    seers
+        Of each stripe, the ranks that see it; none if every rank sees all pages.
+    seconds
+        Of each rank, how long it has worked on its share.
+
+    >>> balance((0, 1, 0, 1), [{0, 1}] * 4, [3.0, 1.0])
+    (1, 1, 0, 1)
+    """
+    ranks = range(len(seconds))
+    owners = list(dealt if seers else tuple(ranks) * TURNS)
+    sees = list(seers) or [set(ranks)] * len(owners)
+    counts = [owners.count(rank) for rank in ranks]
+    if not counts[max(ranks, key=seconds.__getitem__)]:
+        return tuple(dealt)  # what makes it slow is not its share
+    known = [taken / count for taken, count in zip(seconds, counts, strict=True) if count]
+    typical = sorted(known)[(len(known) - 1) // 2]
+    # A rank without a stripe is no faster than others, and slow if it takes long all the same.
+    cost = [
+        taken / count if count else max(taken, typical)
+        for taken, count in zip(seconds, counts, strict=True)
+    ]
+
+    def time_of(rank: int, more: int = 0) -> float:
+        return cost[rank] * (counts[rank] + more)
+
+    longest = max(map(time_of, ranks))
+    while True:
+        giver = max(ranks, key=time_of)
+        moves = [
+            (time_of(taker, 1), taker, stripe)
+            for stripe, owner in enumerate(owners)
+            if owner == giver
+            for taker in sees[stripe] - {giver}
+        ]
+        if not moves or min(moves)[0] >= time_of(giver):
+            return tuple(owners if time_of(giver) <= GAIN * longest else dealt)
+        _, taker, stripe = min(moves)
+        owners[stripe] = taker
+        counts[giver] -= 1
+        counts[taker] += 1
 
 
 def _lost_text(

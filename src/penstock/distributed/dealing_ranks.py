@@ -161,7 +161,7 @@ def look_for_missing(peers: Peers, job: DealJob) -> Missing | None:
 def send(peers: Peers, job: DealJob, batch: Batch) -> None:
     """Send a batch, and write what arrives."""
     graph = _source(job)
-    dealt = agree(peers, graph) or tuple(range(peers.size))
+    dealt = agree(peers, graph).dealt or tuple(range(peers.size))
     folder = job.folder(peers.rank)
     if folder is None:
         _send(peers, graph, dealt, batch, None)

@@ -16,6 +16,7 @@ import numpy as np
 
 from penstock.config import memory_budget, parse_bytes
 from penstock.distributed.answers import Answer, RankTools, answer_of, result_of, watched
+from penstock.distributed.balancing import call_balanced
 from penstock.distributed.clocks import measure_offsets
 from penstock.distributed.epochs import clear, epoch_options, run_attempts
 from penstock.distributed.home_pieces import bring_home, check_room, forget_parts, keep_large
@@ -147,16 +148,20 @@ def run_rank(peers: Peers, job: Job) -> Answer:
     tools = _tools(peers, job)
     graph = _open(job.path, job.tag)
     options = _rank_options(tools.peers, job.options)
-    options = replace(options, dealt=agree(tools.peers, graph), epochs=job.epochs, trace=job.trace)
+    options = replace(options, epochs=job.epochs, trace=job.trace)
     if tools.progress is not None:
         options = replace(options, progress=tools.progress)
-    task = Task(graph, options)
-    if job.name == "run":
-        result = run_program(task, **job.parameters)
-    else:
-        algorithm: Algorithm = getattr(import_module(f"penstock.algorithms.{job.name}"), job.name)
-        result = algorithm.call(task, job.parameters)
+    task, result = call_balanced(
+        lambda task: _call(task, job), graph, options, agree(tools.peers, graph)
+    )
     return answer_of(task, result, tools, job.token, job.target)
+
+
+def _call(task: Task, job: Job) -> Result:
+    if job.name == "run":
+        return run_program(task, **job.parameters)
+    algorithm: Algorithm = getattr(import_module(f"penstock.algorithms.{job.name}"), job.name)
+    return algorithm.call(task, job.parameters)
 
 
 def column_of_rank(peers: Peers, job: Job, name: str) -> Part:

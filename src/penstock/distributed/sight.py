@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Hashable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,9 +19,18 @@ from penstock.types import Array
 _HOST_BYTES = 64
 
 
-def agree(peers: Peers, graph: PagedGraph | None) -> tuple[int, ...]:
-    """The rank of each stripe; none if all ranks see all stripes, and take pages in turn. The same
-    on every rank. ``graph``: as it is here; None: it is not here at all.
+class Agreement(NamedTuple):
+    """Which rank reads which stripe."""
+
+    #: The rank of each stripe; none if all ranks see all stripes, and take pages in turn.
+    dealt: tuple[int, ...]
+    #: Of each stripe, the ranks that see it; none if all ranks see all stripes.
+    seers: tuple[frozenset[int], ...]
+
+
+def agree(peers: Peers, graph: PagedGraph | None) -> Agreement:
+    """Which rank reads which stripe: the same on every rank. ``graph``: as it is here; None: it is
+    not here at all.
     """
     number = 0 if graph is None else graph.catalog.num_stripes
     here: Array = np.zeros(number, np.uint8)
@@ -46,9 +56,14 @@ def agree(peers: Peers, graph: PagedGraph | None) -> tuple[int, ...]:
         for flags, _ in said
     ]
     if all(len(each) >= stripes for each in seen):
-        return ()
+        return Agreement((), ())
     part = None if graph is None or graph.catalog.num_stripes != stripes else graph.part
-    return assign(seen, stripes, hosts=hosts, dealt_to=() if part is None else part.dealt_to())
+    dealt = assign(seen, stripes, hosts=hosts, dealt_to=() if part is None else part.dealt_to())
+    seers = [
+        frozenset(rank for rank, each in enumerate(seen) if stripe in each)
+        for stripe in range(stripes)
+    ]
+    return Agreement(dealt, tuple(seers))
 
 
 def host_name() -> Array:

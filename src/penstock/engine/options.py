@@ -11,6 +11,7 @@ from penstock.config import memory_budget, thread_count
 from penstock.device.spec import Device, parse_devices
 from penstock.engine.checkpoint import Schedule, refuse_unfinished
 from penstock.engine.epoch_files import EpochOptions
+from penstock.engine.pace import Balance
 from penstock.engine.peers import ALONE, Peers
 from penstock.errors import OptionError
 from penstock.files import check_target
@@ -67,6 +68,8 @@ class RunOptions:
     planned_threads: int | None = None
     #: How these ranks save their state; None: as ``checkpoint`` says.
     epochs: EpochOptions | None = None
+    #: What gives pages of a slow rank to others; None: pages stay where they are.
+    balance: Balance | None = None
 
     @classmethod
     def of(cls, **given: Any) -> RunOptions:

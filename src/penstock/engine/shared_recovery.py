@@ -20,6 +20,8 @@ from penstock.engine.epoch_choice import LOOK_SECONDS, calls_to_look, newest_fir
 from penstock.engine.epoch_files import EpochFolder, EpochOptions, refuse_epochs, remove_all
 from penstock.engine.epoch_reader import EpochReader, take_inventory
 from penstock.engine.epoch_writer import EpochWriter, NotSavedError
+from penstock.engine.pace import Pace, Redeal
+from penstock.engine.watched_peers import WatchedPeers
 from penstock.errors import OptionError
 from penstock.metrics import clock
 
@@ -42,9 +44,16 @@ class SharedRecovery:
         self._saved_at = self._looked_at = clock()
         self._calls, self._look_at, self._looked_calls = 0, 1, 0
         self._pages, self._edges = 0.0, 0
+        self._pace, self._waited = Pace(), self._waiting_seconds
         self._facts: dict[str, Any] = {
             "saved": 0, "saved_bytes": 0, "saving_seconds": 0.0, "resumed_after": None, "notes": [],
         }  # fmt: skip
+
+    @property
+    def _waiting_seconds(self) -> float:
+        """Seconds that this rank has waited for others, if that is measured."""
+        peers = self._engine.peers
+        return peers.waiting_seconds if isinstance(peers, WatchedPeers) else 0.0
 
     @property
     def every_pages(self) -> int | None:
@@ -88,6 +97,7 @@ class SharedRecovery:
         facts = reader.read(choice, targets, rules or {})
         self._saved_step = self._facts["resumed_after"] = choice.manifest.step
         self._saved_at = self._looked_at = clock()
+        self._waited = self._waiting_seconds
         return choice.manifest.step, facts
 
     def _refuse_single(self) -> None:
@@ -133,13 +143,16 @@ class SharedRecovery:
         """
         now = clock()
         pending = self._engine.deferred.pending is not None
-        mine = np.array([now - self._saved_at, now - self._looked_at, self._pages, pending])
+        worked = now - self._looked_at - (self._waiting_seconds - self._waited)
+        mine = np.array([now - self._saved_at, now - self._looked_at, self._pages, pending, worked])
         said = np.array([each for (each,) in self._engine.peers.allgather(mine)])
-        seconds, since, _, stopping = said.max(axis=0).tolist()
+        seconds, since, _, stopping, _ = said.max(axis=0).tolist()
+        self._pace.add(said[:, 4].tolist())
         every = self._options.every.every_seconds
         gap = LOOK_SECONDS if every is None else min(LOOK_SECONDS, every / 4)
         self._look_at = self._calls + calls_to_look(self._calls - self._looked_calls, since, gap)
-        self._looked_calls, self._looked_at = self._calls, now
+        self._looked_calls, self._looked_at = self._calls, clock()
+        self._waited = self._waiting_seconds
         return seconds, float(said[:, 2].sum()), bool(stopping)
 
     def _save(self, step: int, arrays: Mapping[str, Any], extra: Mapping[str, Any]) -> None:
@@ -153,9 +166,19 @@ class SharedRecovery:
             self._facts["saved_bytes"] += done.bytes
             for note in done.notes:
                 self._note(note)
+            self._redeal(step)
         self._epoch += 1
         self._saved_step, self._saved_at, self._pages = step, clock(), 0.0
         self._facts["saving_seconds"] += self._saved_at - began
+
+    def _redeal(self, step: int) -> None:
+        """End this attempt if a rank is slow and others can take pages of it."""
+        slow, balance = self._pace.slow, self._engine.options.balance
+        if slow is None or balance is None:
+            return
+        dealt = balance(slow.seconds)
+        if dealt != self._engine.options.dealt:
+            raise Redeal(step, slow, dealt)
 
     def _note(self, text: str) -> None:
         if text not in self._facts["notes"] and self._engine.peers.rank == 0:
