@@ -104,11 +104,12 @@ def test_large_results_come_from_workers(
     assert hosts.run(lambda peers: len(home_pieces._KEPT)) == [0, 0]
 
 
-def test_a_cluster_without_a_dashboard(hosts: ps.Hosts) -> None:
+def test_a_cluster_without_a_dashboard(hosts: ps.Hosts, caplog: Any) -> None:
+    caplog.set_level("INFO", "penstock")
     assert hosts.dashboard is None
     assert all("dashboard" not in row for row in hosts.describe())
     with ps.Hosts(hosts._crew._client) as others:  # as if the cluster had been there
-        assert others.dashboard is None
+        assert others.dashboard is None, caplog.text
 
 
 def test_the_link_of_a_dashboard(hosts: ps.Hosts, monkeypatch: Any) -> None:

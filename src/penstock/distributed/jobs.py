@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -186,30 +187,33 @@ def _tools(peers: Peers, job: Job) -> RankTools:
 
 #: Graphs that are open, and what was in their directories then.
 _opened: dict[Path, tuple[PagedGraph, Hashable]] = {}
+#: Ranks that are threads of one process open a graph once.
+_opening = Lock()
 
 
 def _open(path: Path, tag: int) -> PagedGraph:
     """The graph, which stays open for the next call, with the lists that are in memory; it is
     opened again if stripes were added or lost.
     """
-    graph, stamp = _opened.get(path, (None, None))
-    if graph is None or graph.tag != tag or stamp is None or stamp_of(graph) != stamp:
-        _opened.clear()
-        try:
-            graph = open_graph(path)
-        except InputNotFoundError as error:
-            raise InputNotFoundError(
-                f"hosts: {error}, on {socket.gethostname()}; restore it there, deal or copy the "
-                "graph again, or leave out this host"
-            ) from None
-        stamp = stamp_of(graph)
-    if graph.tag != tag:
-        raise OptionError(
-            f"hosts: {path} is another graph on {socket.gethostname()} than where the call was "
-            "made; deal or copy it again"
-        )
-    _opened[path] = graph, stamp
-    return graph
+    with _opening:
+        graph, stamp = _opened.get(path, (None, None))
+        if graph is None or graph.tag != tag or stamp is None or stamp_of(graph) != stamp:
+            _opened.clear()
+            try:
+                graph = open_graph(path)
+            except InputNotFoundError as error:
+                raise InputNotFoundError(
+                    f"hosts: {error}, on {socket.gethostname()}; restore it there, deal or copy "
+                    "the graph again, or leave out this host"
+                ) from None
+            stamp = stamp_of(graph)
+        if graph.tag != tag:
+            raise OptionError(
+                f"hosts: {path} is another graph on {socket.gethostname()} than where the call was "
+                "made; deal or copy it again"
+            )
+        _opened[path] = graph, stamp
+        return graph
 
 
 def _rank_options(peers: Peers, given: Mapping[str, Any]) -> RunOptions:
