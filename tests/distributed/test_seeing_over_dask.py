@@ -6,8 +6,10 @@ import socketserver
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -15,10 +17,10 @@ from rank_making import build_hard
 
 import penstock as ps
 from penstock.distributed import home_pieces
-from penstock.distributed.dashboards import is_dashboard
+from penstock.distributed.dashboards import PAGE, is_dashboard
 from penstock.trace import read_trace
 
-pytest.importorskip("distributed")
+LocalCluster = pytest.importorskip("distributed").LocalCluster
 
 
 @pytest.fixture(scope="module")
@@ -104,12 +106,11 @@ def test_large_results_come_from_workers(
     assert hosts.run(lambda peers: len(home_pieces._KEPT)) == [0, 0]
 
 
-def test_a_cluster_without_a_dashboard(hosts: ps.Hosts, caplog: Any) -> None:
-    caplog.set_level("INFO", "penstock")
+def test_a_cluster_without_a_dashboard(hosts: ps.Hosts) -> None:
     assert hosts.dashboard is None
     assert all("dashboard" not in row for row in hosts.describe())
     with ps.Hosts(hosts._crew._client) as others:  # as if the cluster had been there
-        assert others.dashboard is None, caplog.text
+        assert others.dashboard is None
 
 
 def test_the_link_of_a_dashboard(hosts: ps.Hosts, monkeypatch: Any) -> None:
@@ -122,17 +123,28 @@ def test_the_link_of_a_dashboard(hosts: ps.Hosts, monkeypatch: Any) -> None:
             with ps.Hosts(client) as others:
                 assert others.dashboard == f"{link}/status"
                 assert {row["dashboard"] for row in others.describe()} == {f"{link}/status"}
-            assert not is_dashboard(f"{link}/missing")
+            assert not is_dashboard(f"{link}/elsewhere/status")
         finally:
             server.shutdown()
     assert is_dashboard("http://127.0.0.1:1/status")  # not to be reached from here
 
 
+@pytest.mark.skipif(find_spec("bokeh") is not None, reason="there is a dashboard")
+def test_a_page_that_says_what_is_missing_is_no_dashboard() -> None:
+    with LocalCluster(
+        n_workers=0, processes=False, dashboard_address="127.0.0.1:0", silence_logs=50
+    ) as cluster:
+        link = f"http://127.0.0.1:{cluster.scheduler.http_server.port}/status"
+        with urlopen(link) as page:
+            assert b"bokeh" in page.read()
+        assert not is_dashboard(link)
+
+
 class _Pages(BaseHTTPRequestHandler):
-    """A page and no other."""
+    """The two pages of a dashboard that are asked for."""
 
     def do_GET(self) -> None:
-        self.send_response(200 if self.path == "/status" else 404)
+        self.send_response(200 if self.path in ("/status", f"/{PAGE}") else 404)
         self.end_headers()
 
     def log_message(self, *args: Any) -> None:

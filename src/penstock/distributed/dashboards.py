@@ -1,5 +1,5 @@
 """Whether a Dask cluster has a dashboard: without one, its scheduler still serves other pages at
-that address.
+that address, perhaps one that says what is missing for a dashboard.
 """
 
 from __future__ import annotations
@@ -7,8 +7,11 @@ from __future__ import annotations
 import logging
 from http.client import HTTPException
 from urllib.error import HTTPError
+from urllib.parse import urljoin
 from urllib.request import ProxyHandler, build_opener
 
+#: A page that only dashboards have, beside the one that links lead to.
+PAGE = "individual-progress"
 #: Seconds to wait for the page.
 PATIENCE = 5.0
 
@@ -20,7 +23,7 @@ def is_dashboard(link: str) -> bool:
     be one.
     """
     try:
-        with build_opener(ProxyHandler({})).open(link, timeout=PATIENCE):
+        with build_opener(ProxyHandler({})).open(urljoin(link, PAGE), timeout=PATIENCE):
             return True
     except HTTPError as error:
         error.close()
