@@ -63,12 +63,20 @@ def arrow_from_system() -> Iterator[None]:
         pa.set_memory_pool(before)
 
 
-def retain_freed_memory(most: int) -> None:
+#: Bytes that are retained whatever is asked for.
+_always = 0
+
+
+def retain_freed_memory(most: int, *, always: bool = False) -> None:
     """From now on let the C library retain up to ``most`` bytes that were freed, and arrays of up
     to half of that among them. A loop that takes and frees the same sizes needs some, because
     memory from the system costs more than working on it; between stages of different sizes it would
-    add up, see :func:`return_freed_memory`.
+    add up, see :func:`return_freed_memory`. ``always``: later calls do not ask for less, in a
+    process whose work is one run after another.
     """
+    global _always
+    _always = most if always else _always
+    most = max(most, _always)
     option = getattr(ctypes.CDLL(None), "mallopt", None)
     if option is not None:
         option(_TRIM_THRESHOLD, most)

@@ -38,10 +38,14 @@ from penstock.engine.run import run_program
 from penstock.engine.watched_peers import WatchedPeers
 from penstock.errors import InputNotFoundError, OptionError
 from penstock.metrics import clock
+from penstock.process import retain_freed_memory
 from penstock.progress import Silent
 from penstock.store.paged import PagedGraph, open_graph
 from penstock.types import Array
 
+#: Freed memory that a rank retains for its next run, at most: new memory costs a run more than
+#: working on it.
+_RETAINED = 512 << 20
 #: Options that a run over hosts does not have.
 _NOT_YET = ("devices", "dispatch")
 #: Those that the caller's side handles.
@@ -149,6 +153,7 @@ def run_rank(peers: Peers, job: Job) -> Answer:
     tools = _tools(peers, job)
     graph = _open(job.path, job.tag)
     options = _rank_options(tools.peers, job.options)
+    retain_freed_memory(min(_RETAINED, options.memory // 16), always=True)
     options = replace(options, epochs=job.epochs, trace=job.trace)
     if tools.progress is not None:
         options = replace(options, progress=tools.progress)
