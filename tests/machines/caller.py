@@ -105,6 +105,7 @@ class Caller:
         begin = time.monotonic()
         try:
             result = getattr(ps, asked["algorithm"])(graph, **parameters, **options)
+            found = digest(result)  # columns may be made only now
         except Exception as error:
             return {
                 "error": str(error),
@@ -114,7 +115,7 @@ class Caller:
                 "trace": traceback.format_exc(),
             }
         return {
-            "digest": digest(result),
+            "digest": found,
             "iterations": len(result.iterations),
             "losses": result.stats.get("losses", []),
             "iteration_seconds": [row.get("seconds", 0.0) for row in result.iterations],
