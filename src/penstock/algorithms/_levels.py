@@ -24,9 +24,8 @@ from penstock.engine.checkpoint_file import within
 from penstock.engine.counts import Counts
 from penstock.engine.direction import Mode, Outlook
 from penstock.engine.engine import Engine
-from penstock.engine.expansion import Expansion, is_set
+from penstock.engine.expansion import Expansion, Told, is_set
 from penstock.engine.frontier import QUEUE_BYTES, SET_BYTES, Frontier, streamed_bytes
-from penstock.engine.frontier_joining import Told
 from penstock.engine.frontiers import open_frontier
 from penstock.engine.needs import Needs
 from penstock.engine.pull_kernels import ENOUGH, FOUND, MISSED

@@ -23,12 +23,12 @@ the block's columns.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-from penstock.engine.frontier_joining import Told
 from penstock.engine.pull_kernels import MISSED, make_pull_kernels
 from penstock.engine.push_kernels import make_push_kernels
 from penstock.jit import Function, always_inline
@@ -49,6 +49,15 @@ def no_look(v, u, place, left, step, state, alone):  # type: ignore[no-untyped-d
 @always_inline
 def no_fetch(v, state):  # type: ignore[no-untyped-def]
     """For state that is in the cache anyway."""
+
+
+class Told(NamedTuple):
+    """What ranks send to the owner of a vertex that they have found."""
+
+    #: Fields of the state, arrays by vertex number.
+    fields: tuple[str, ...]
+    #: ``take(state, step, vertices, *values)``: another rank has found own vertices, too.
+    take: Callable[..., None]
 
 
 class Expansion(NamedTuple):

@@ -30,7 +30,6 @@ from penstock.engine.counts import Counts, counts_of
 from penstock.engine.direction import Mode, Outlook
 from penstock.engine.engine import Engine
 from penstock.engine.expansion import Expansion, kernels_of
-from penstock.engine.frontier_joining import FrontierExchange
 from penstock.engine.push_kernels import HELD
 from penstock.engine.sizes import FOUND_BYTES
 from penstock.types import I64, U32, VID, Direction
@@ -88,6 +87,8 @@ class Frontier(ABC):
         #: What other ranks have to be told, if there are any.
         self.exchange: FrontierExchange | None = None
         if engine.peers.size > 1:
+            from penstock.engine.frontier_joining import FrontierExchange
+
             assert expansion.told is not None
             self.exchange = FrontierExchange(engine, expansion.told, state)
         lists = counts_of(graph).lists

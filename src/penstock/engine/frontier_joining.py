@@ -1,29 +1,22 @@
 """Frontiers over several hosts: what each rank has found becomes the frontier of all.
 
 Every rank has the whole frontier, and expands it along its own lists. If it finds vertices of
-others, it sends them to their owners, with what the algorithm keeps of them (:class:`Told`).
+others, it sends them to their owners, with what the algorithm keeps of them
+(:class:`~expansion.Told`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from penstock.engine.engine import Engine
+from penstock.engine.expansion import Told
 from penstock.engine.frontier_kernels import vertices_of
 from penstock.engine.watched_peers import in_exchange
 from penstock.types import U32, U64, VID, Array
-
-
-class Told(NamedTuple):
-    """What ranks send to the owner of a vertex that they have found."""
-
-    #: Fields of the state, arrays by vertex number.
-    fields: tuple[str, ...]
-    #: ``take(state, step, vertices, *values)``: another rank has found own vertices, too.
-    take: Callable[..., None]
 
 
 class FrontierExchange:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from penstock.config import memory_budget, thread_count
 from penstock.device.spec import Device, parse_devices
 from penstock.engine.checkpoint import Schedule, refuse_unfinished
-from penstock.engine.epoch_files import EpochOptions
-from penstock.engine.pace import Balance
 from penstock.engine.peers import ALONE, Peers
 from penstock.errors import OptionError
 from penstock.files import check_target
 from penstock.progress import Progress, Silent
 from penstock.stream.policy import POLICIES
+
+if TYPE_CHECKING:
+    from penstock.engine.epoch_files import EpochOptions
+    from penstock.engine.pace import Balance
 
 #: How several devices divide the work. "P": all have all values that lists are gathered from, and
 #: each page goes to one of them. "S": they divide the values, and each page goes to all of them.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -15,10 +15,8 @@ from penstock.engine.device_group import DeviceGroup
 from penstock.engine.dispatch import Strategy, choose, cost, touched_share
 from penstock.engine.dispatcher import Dispatcher
 from penstock.engine.engine import Engine
-from penstock.engine.grid_state import GridState
 from penstock.engine.profile import profile_for
 from penstock.engine.recovery import Recovery
-from penstock.engine.shared_state import SharedState
 from penstock.engine.state import Given, State
 from penstock.engine.sweeps import Sweeps
 from penstock.errors import OptionError
@@ -27,6 +25,9 @@ from penstock.program import Program
 from penstock.store.page import checksum
 from penstock.stream.order import batches_of
 from penstock.types import U8, U32, Array
+
+if TYPE_CHECKING:
+    from penstock.engine.shared_state import SharedState
 
 Mode = Literal["sync", "async"]
 Until = Callable[[Mapping[str, float]], bool]
@@ -84,10 +85,10 @@ class ProgramRun:
         self._kernels = kernels
         self._settings = settings
         self.program = signature.program
+        self.state: State
         if engine.peers.size > 1:
             _check_over_hosts(engine, signature.program, settings)
-            kind = SharedState if engine.plan.grid is None else GridState
-            self.state: State = kind(engine, signature, settings.fixed)
+            self.state = _state_over_hosts(engine)(engine, signature, settings.fixed)
         else:
             self.state = State(engine, signature, settings.fixed, in_place=settings.mode == "async")
         graph = engine.graph
@@ -311,6 +312,13 @@ class ProgramRun:
         if self._settings.start is not None and self.program.activate is not None:
             self.active[:] = 0
             self.active[self._settings.start] = 1
+
+
+def _state_over_hosts(engine: Engine) -> type[SharedState]:
+    from penstock.engine.grid_state import GridState
+    from penstock.engine.shared_state import SharedState
+
+    return SharedState if engine.plan.grid is None else GridState
 
 
 def _check_over_hosts(engine: Engine, program: Program, settings: Settings) -> None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.engine.checkpoint import Checkpoint, Schedule, refuse_unfinished
 from penstock.engine.checkpoint_file import Facts, Rule
 from penstock.engine.engine import Engine
-from penstock.engine.epoch_files import has_epochs, remove_all
-from penstock.engine.shared_recovery import SharedRecovery
 from penstock.errors import OptionError
 from penstock.metrics import clock
+
+if TYPE_CHECKING:
+    from penstock.engine.shared_recovery import SharedRecovery
 
 
 class Recovery:
@@ -45,8 +46,12 @@ class Recovery:
                     "give more memory so that they need not stand in rows"
                 )
         elif options.epochs is not None:
+            from penstock.engine.shared_recovery import SharedRecovery
+
             self._shared = SharedRecovery(engine, options.epochs, whole, self._page_edges)
         elif options.checkpoint is not None:
+            from penstock.engine.epoch_files import has_epochs, remove_all
+
             if has_epochs(options.checkpoint):
                 if options.resume or not options.overwrite:
                     raise OptionError(

@@ -9,7 +9,6 @@ import numpy as np
 
 from penstock.engine.counts import Counts, HeadBytes
 from penstock.engine.division import ONE, Shares, divide
-from penstock.engine.host_memory import host_bytes
 from penstock.engine.needs import ListForm, Needs
 from penstock.engine.options import RunOptions
 from penstock.errors import OptionError
@@ -108,6 +107,8 @@ def sizes_of(
         always = program.always_bytes * n + program.held_bytes + beside + built
         gathered = needs.gathered_bytes * n if program.may_travel else None
         if counts.own_vertices is not None:
+            from penstock.engine.host_memory import host_bytes
+
             # Nothing travels with the pages.
             gathered = None
             state = host_bytes(counts, needs, options.peers.size).total + needs.more_bytes + built

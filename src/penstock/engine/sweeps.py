@@ -8,7 +8,7 @@ its own, so that results have the same bits however an iteration goes (record 19
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,8 +18,6 @@ from penstock.device.signature import ProgramSignature
 from penstock.engine.device_group import DeviceGroup, Relay
 from penstock.engine.device_push import push_on_devices
 from penstock.engine.engine import Engine
-from penstock.engine.grid_state import GridState
-from penstock.engine.grid_sweep import GridSweep
 from penstock.engine.ranges import Range, ranges_of
 from penstock.engine.state import State
 from penstock.engine.sums import (
@@ -33,6 +31,9 @@ from penstock.engine.sums import (
 )
 from penstock.stream.lists import Piece, by_page
 from penstock.types import U8, U32, Array
+
+if TYPE_CHECKING:
+    from penstock.engine.grid_sweep import GridSweep
 
 Params = tuple[Any, ...]
 #: What a kernel returns: how many vertices are active, and the totals.
@@ -66,8 +67,8 @@ class Sweeps:
 
     def pull(self, params: Params, pages: range | None = None) -> Rows:
         """Every vertex gathers, or those of some pages (with no run of large pages cut)."""
-        if isinstance(self._state, GridState):
-            return self._pull_rows(self._state, params)
+        if self._engine.plan.grid is not None:
+            return self._pull_rows(params)
         if self._ranges is None:
             self._ranges = ranges_of(self._engine, self._team.shares.ranges)
         if len(self._ranges) == 1:
@@ -105,15 +106,19 @@ class Sweeps:
         state.join_slots(slots)
         return state.publish([*found, *self._finish_slots(slots, params)], self._active)
 
-    def _pull_rows(self, state: GridState, params: Params) -> Rows:
+    def _pull_rows(self, params: Params) -> Rows:
         """Gather over rows of hosts."""
+        state: Any = self._state
         if self._grid is None:
+            from penstock.engine.grid_sweep import GridSweep
+
             self._grid = GridSweep(self._engine, self._signature, state, self._team, self._finish)
         state.begin_pass(over_lists=True)
         slots = Slots(self._engine.gather_table, self._signature.program)
         found = self._grid.pull(params, slots)
         state.join_slots(slots)
-        return state.publish([*found, *self._finish_slots(slots, params)], self._active)
+        rows: Rows = state.publish([*found, *self._finish_slots(slots, params)], self._active)
+        return rows
 
     def _gather(self, stream: int, piece: Piece, at: int, sums: Any, params: Params) -> None:
         base, local = self._state.local(self._signature.local, piece.begin, piece.end)

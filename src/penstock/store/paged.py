@@ -276,14 +276,16 @@ def open_graph(path: str | os.PathLike[str]) -> PagedGraph:
     folder = Path(path)
     catalog = read_catalog(folder)
     part = read_part(folder, catalog)
-    everything = range(catalog.num_stripes)
-    present = everything if part is None else stripes_there(folder, catalog)
-    missing = tuple(sorted(set(everything) - set(present)))
-    for k in present:
-        check_stripe(folder / stripe_name(k), k, catalog)
+    stripes = [folder / stripe_name(k) for k in range(catalog.num_stripes)]
+    missing: tuple[int, ...] = ()
+    if part is not None:
+        missing = tuple(sorted({*range(len(stripes))} - {*stripes_there(folder, catalog)}))
+    for k, stripe in enumerate(stripes):
+        if k not in missing:
+            check_stripe(stripe, k, catalog)
     pages: dict[Direction, MemoryPages | FilePages] = {}
     for direction, stats in catalog.directions.items():
-        files = [folder / stripe_name(k) / f"{direction}.pages" for k in range(catalog.num_stripes)]
+        files = [stripe / f"{direction}.pages" for stripe in stripes]
         pages[direction] = FilePages(files, catalog.page_bytes, stats.num_pages, missing=missing)
     index = IndexFiles(folder, catalog)
     return PagedGraph(catalog, pages, index.load, folder, index, part, missing)

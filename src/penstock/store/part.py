@@ -57,10 +57,10 @@ class Part:
 def read_part(folder: Path, catalog: Catalog) -> Part | None:
     """Read and check ``part.json``; None if the directory is not a part."""
     path = folder / PART_FILE
+    if not os.path.lexists(path):
+        return None
     try:
         raw = read_regular(path, _MAX_BYTES)
-    except FileNotFoundError:
-        return None
     except OSError as error:
         raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
     if raw[-SEAL_BYTES:] != seal(raw[:-SEAL_BYTES]).encode():
