@@ -23,8 +23,12 @@ from distributed import Scheduler, Security, Worker
 from distributed.deploy.spec import ProcessInterface, SpecCluster
 
 #: Ranks run in threads that are not the first of their process. Large arrays come from one arena
-#: for all threads, or they would be taken from the system again in each run.
-RANK_ENVIRONMENT = {"MALLOC_ARENA_MAX": "1"}
+#: for all threads, or they would be taken from the system again in each run. Dask's statistical
+#: profiler would look at all threads a hundred times a second, for pages that no rank shows.
+RANK_ENVIRONMENT = {
+    "MALLOC_ARENA_MAX": "1",
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+}
 _log = logging.getLogger(__name__)
 _HOST = "127.0.0.1"
 #: A worker that ends sooner than this, in seconds, is replaced a few times only.

@@ -22,7 +22,7 @@ from penstock.jit import kernel
 from penstock.types import I64, U8, U32, Array
 
 #: About how many bytes of values are in a chunk.
-CHUNK_BYTES = 1 << 19
+CHUNK_BYTES = 1 << 20
 
 #: Writes values of vertices (ascending) of another rank where they belong: an array for each field.
 Put = Callable[[U32, Sequence[Array]], None]

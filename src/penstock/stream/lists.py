@@ -8,6 +8,7 @@ depend on the graph alone, not on the number of threads.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Any, NamedTuple, Protocol
@@ -81,8 +82,9 @@ def _count_edges(offsets, ends, first, vertices):  # type: ignore[no-untyped-def
 
 def by_page(piece: Piece, first_vids: I64) -> list[Piece]:
     """A piece cut where pages begin; ``first_vids`` has the first vertex of each page."""
-    low = np.searchsorted(first_vids, piece.begin, side="right")
-    high = np.searchsorted(first_vids, piece.end)
+    # Not NumPy's search: it releases the interpreter, and then waits for it.
+    low = bisect_right(first_vids, piece.begin)
+    high = bisect_left(first_vids, piece.end)
     cuts = [piece.begin, *first_vids[low:high].tolist(), piece.end]
     return [piece._replace(begin=a, end=b) for a, b in pairwise(cuts)]
 
