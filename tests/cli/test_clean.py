@@ -123,7 +123,7 @@ def test_a_deal_that_goes_on_stays(root: Path, tmp_path: Path, capsys: Any) -> N
 def test_a_result_that_was_not_written_to_the_end(root: Path, tmp_path: Path, capsys: Any) -> None:
     from penstock.distributed import result_parts
 
-    target = result_parts.Target(tmp_path / "ranks", "ab" * 16, overwrite=False)
+    target = result_parts.Target(tmp_path / "ranks", "ab" * 12, "ab" * 4, overwrite=False)
     hidden = make_old(target.hidden)
     others = [make_old(tmp_path / name) for name in (".ranks.writing.mine", "ranks.writing.12")]
     result_parts._hold(hidden, 7)
@@ -149,7 +149,7 @@ def test_a_rank_holds_the_result_that_it_writes(root: Path, tmp_path: Path, caps
             self.live = listed(capsys, tmp_path, "--yes", "--older-than", "0s")[0]["live"]
 
     table = Table()
-    target = result_parts.Target(tmp_path / "ranks", "cd" * 16, overwrite=False)
+    target = result_parts.Target(tmp_path / "ranks", "cd" * 12, "cd" * 4, overwrite=False)
     result_parts.write_part(target, 5, table)  # type: ignore[arg-type]
     assert table.live
     (found,) = listed(capsys, tmp_path, "--yes", "--older-than", "0s")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from losing import FragileHosts
 from rank_making import ThreadHosts, build_hard
 
 import penstock as ps
@@ -238,6 +239,13 @@ def test_rows_are_taken_if_one_is_too_large(wide: ps.Graph) -> None:
         ps.pagerank(wide, hosts=hosts, memory=f"{least[4] - 1}00KB", **given)
     with pytest.raises(BudgetError, match="on each of 4 hosts"):
         ps.pagerank(wide, hosts=hosts, memory=f"{least[1] - 1}00KB", division="P", **given)
+
+
+def test_fewer_ranks_than_rows_need_after_a_loss(graph: ps.Graph) -> None:
+    hosts = FragileHosts(4, 5, fewer=1)
+    found = ps.pagerank(graph, hosts=hosts, division="S2")
+    assert (len(found.stats["losses"]), found.stats["hosts"], found.stats["host_rows"]) == (1, 3, 3)
+    np.testing.assert_array_equal(found.values, ps.pagerank(graph).values)
 
 
 @pytest.mark.parametrize("division", ["S0", "S-1", "Sx", "3", "SS2"])

@@ -191,7 +191,7 @@ def test_ranks_with_disks_of_their_own(graph: ps.Graph, tmp_path: Path, monkeypa
 
 
 def test_one_rank_of_a_host_gives_the_name(tmp_path: Path) -> None:
-    target = Target(tmp_path / "ranks", "token", overwrite=False)
+    target = Target(tmp_path / "ranks", "ab" * 12, "cd" * 4, overwrite=False)
     target.hidden.mkdir()
     (target.hidden / "part-00000.parquet").write_text("")
     run_on_threads(4, place_parts, target)
@@ -304,6 +304,27 @@ def test_parts_of_a_lost_attempt_are_removed(
     names = ["part-00000.parquet", "part-00001.parquet", "result.json"]
     assert _files(tmp_path / "ranks") == names
     assert len(found) == graph.num_vertices
+
+
+def test_a_rank_of_a_lost_attempt_that_writes_late(
+    graph: ps.Graph, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """A process that was frozen goes on while the next attempt writes its parts."""
+    write, late = result_parts.write_part, []
+
+    def writing(target: Any, rank: int, table: Any) -> Any:
+        if rank == 1 and not late:
+            late.append((target, rank, table))
+            raise PeerLost(rank, "the test has frozen it")
+        if rank == 0 and late:
+            write(*late[0])
+        return write(target, rank, table)
+
+    monkeypatch.setattr(answers, "write_part", writing)
+    found = ps.pagerank(graph, hosts=FragileHosts(3, 10_000, fewer=1), out=tmp_path / "ranks")
+    assert len(found.stats["losses"]) == 1
+    np.testing.assert_array_equal(found.values, ps.pagerank(graph).values)
+    assert _files(tmp_path / "ranks") == ["part-00000.parquet", "part-00001.parquet", "result.json"]
 
 
 def test_a_part_that_was_not_fetched_is_forgotten() -> None:

@@ -69,6 +69,17 @@ class Job:
     #: Where the result is written in parts; None: it is returned to the caller.
     target: Target | None
 
+    def attempt(self, epochs: EpochOptions) -> Job:
+        """The job as the ranks of one attempt get it."""
+        if epochs.token == self.epochs.token:
+            return self
+        options, target = dict(self.options), self.target
+        if options.get("division", "auto").startswith("S"):
+            options["division"] = "S"  # fewer ranks need not stand in the rows that were asked for
+        if target is not None:
+            target = replace(target, attempt=epochs.token)
+        return replace(self, options=options, epochs=epochs, target=target)
+
 
 # The caller's side
 
@@ -83,11 +94,12 @@ def run_call(hosts: Any, call: Call) -> Result:
             job = replace(job, options={"threads": crew.threads, **job.options})
 
         def attempt(epochs: EpochOptions) -> list[Answer]:
-            return watched(crew, call, run_rank, replace(job, epochs=epochs))
+            return watched(crew, call, run_rank, job.attempt(epochs))
 
         found = run_attempts(crew, attempt, job.epochs, note)
         later = partial(_later, hosts, call, job)
-        result = result_of(crew, call, found.answers, job.token, job.target, later)
+        target = job.attempt(found.epochs).target
+        result = result_of(crew, call, found.answers, job.token, target, later)
         if "epochs" in found.answers[0].stats:
             clear(crew, found.epochs)
     result.stats["seconds"] = clock() - began
@@ -103,7 +115,7 @@ def _later(hosts: Any, call: Call, job: Job, name: str) -> Array:
     with open_hosts(hosts) as crew:
 
         def attempt(epochs: EpochOptions) -> list[Part]:
-            return crew.run(column_of_rank, replace(job, epochs=epochs, trace=None), name)
+            return crew.run(column_of_rank, replace(job.attempt(epochs), trace=None), name)
 
         found = run_attempts(crew, attempt, epochs, Silent().note)
         return bring_home(crew, job.token, found.answers, call.graph.num_vertices)[name]
@@ -133,15 +145,15 @@ def _make_job(call: Call) -> Job:
         if value is not None and name not in _OF_CALLER
     }
     checked = RunOptions.of(**call.options)  # raises for invalid options, before ranks are started
-    target, token = None, uuid.uuid4().hex
+    target, token, epochs = None, uuid.uuid4().hex, epoch_options(call.options)
     if call.out is None:
         check_room(graph.num_vertices)
     else:
-        target = Target(call.out.absolute(), token, checked.overwrite)
+        target = Target(call.out.absolute(), token[:24], epochs.token, checked.overwrite)
         target.check()
     return Job(
         graph.path.absolute(), graph.tag, call.name, call.parameters, options,
-        epoch_options(call.options), token, checked.trace, target,
+        epochs, token, checked.trace, target,
     )  # fmt: skip
 
 

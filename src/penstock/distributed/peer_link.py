@@ -19,7 +19,8 @@ from penstock.types import U8
 HEARTBEAT_SECONDS = 1.0
 #: A long body is read in steps of this many bytes, each of which counts as a heartbeat.
 _STEP_BYTES = 4 << 20
-_NOTHING: U8 = np.empty(0, np.uint8)
+#: Bodies of up to this many bytes are read together with the head.
+_SMALL_BYTES = 16 << 10
 
 
 class Traffic(NamedTuple):
@@ -88,11 +89,14 @@ class Reader:
         most_body: int = frames.MOST_BODY_BYTES,
     ) -> tuple[Head, U8]:
         """The next frame, with all of its body."""
-        head, length = await self._head(most_head, most_body)
-        if not length:
-            return head, _NOTHING
-        body: U8 = np.empty(length, np.uint8)
-        await self._fill(body.data)
+        lengths = await self._prefix(most_head, most_body)
+        # Each read takes as long as thousands of bytes: a small body comes with the head.
+        beside = lengths.body if lengths.body <= _SMALL_BYTES else 0
+        data = await self._bytes(lengths.head + beside)
+        head = frames.read_head(data[: lengths.head])
+        body: U8 = np.empty(lengths.body, np.uint8)
+        body[:beside] = np.frombuffer(data, np.uint8, beside, lengths.head)
+        await self._fill(body.data[beside:])
         return head, body
 
     async def large(self, announced: Head) -> Arrays:
@@ -104,7 +108,8 @@ class Reader:
             raise FrameError(f"a message of {len(body)} bytes has arrays of {end}")
         view, filled = body.data, 0
         while filled < len(body):
-            head, length = await self._head(frames.MOST_HEAD_BYTES, frames.MOST_BODY_BYTES)
+            lengths = await self._prefix(frames.MOST_HEAD_BYTES, frames.MOST_BODY_BYTES)
+            head, length = frames.read_head(await self._bytes(lengths.head)), lengths.body
             if head["kind"] == "heartbeat" and not length:
                 continue
             if head["kind"] != "piece" or not 0 < length <= len(body) - filled:
@@ -113,13 +118,15 @@ class Reader:
             filled += length
         return arrays
 
-    async def _head(self, most_head: int, most_body: int) -> tuple[Head, int]:
-        prefix = await self.stream.read_bytes(frames.PREFIX.size)
+    async def _prefix(self, most_head: int, most_body: int) -> frames.Lengths:
+        data = await self._bytes(frames.PREFIX.size)
         self.heard = self._clock()
-        lengths = frames.read_prefix(prefix, most_head=most_head, most_body=most_body)
-        head = frames.read_head(await self.stream.read_bytes(lengths.head))
-        self.received_bytes += len(prefix) + lengths.head
-        return head, lengths.body
+        return frames.read_prefix(data, most_head=most_head, most_body=most_body)
+
+    async def _bytes(self, count: int) -> bytes:
+        data: bytes = await self.stream.read_bytes(count)
+        self.received_bytes += count
+        return data
 
     async def _fill(self, view: memoryview) -> None:
         for start in range(0, len(view), _STEP_BYTES):

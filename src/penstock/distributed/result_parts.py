@@ -18,6 +18,7 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -57,9 +58,17 @@ class Target:
     """Where the parts of a result go."""
 
     folder: Path
-    #: Unique to the run.
-    token: str
+    #: Hexadecimal digits that are unique to the run (24) and to one attempt to make it (8).
+    run: str
+    attempt: str
     overwrite: bool
+
+    @property
+    def token(self) -> str:
+        """Unique to the attempt: a rank that was taken for lost may still write, and may have had
+        another number.
+        """
+        return self.run + self.attempt
 
     @property
     def hidden(self) -> Path:
@@ -67,11 +76,15 @@ class Target:
         return self.folder.parent / f".{self.folder.name}.writing.{self.token}"
 
     def begin(self) -> None:
-        """Raise if the parts cannot be put there; remove what an attempt before this one has left:
-        ranks may have had other numbers. All ranks do this before any of them writes.
-        """
+        """Raise if the parts cannot be put there; remove what earlier attempts have left."""
         self.check()
-        shutil.rmtree(self.hidden, ignore_errors=True)
+        self.clear(self.attempt)
+
+    def clear(self, attempt: str | None = None) -> None:
+        """Remove the hidden folders of the run that this process sees, but for one attempt's."""
+        for folder in self.folder.parent.glob(f".{escape(self.folder.name)}.writing.{self.run}*"):
+            if attempt is None or not folder.name.endswith(attempt):
+                shutil.rmtree(folder, ignore_errors=True)
 
     def check(self) -> None:
         """Raise if the parts cannot be put there, on this host."""
@@ -205,7 +218,7 @@ def withdrawing(target: Target | None) -> Iterator[None]:
         yield
     except BaseException:
         if target is not None:
-            shutil.rmtree(target.hidden, ignore_errors=True)
+            target.clear()
         raise
 
 
