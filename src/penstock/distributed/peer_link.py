@@ -19,8 +19,8 @@ from penstock.types import U8
 HEARTBEAT_SECONDS = 1.0
 #: A long body is read in steps of this many bytes, each of which counts as a heartbeat.
 _STEP_BYTES = 4 << 20
-#: Bodies of up to this many bytes are read together with the head.
-_SMALL_BYTES = 16 << 10
+#: What has arrived is read up to this many bytes at once, whatever frame it belongs to.
+_AHEAD_BYTES = 16 << 10
 
 
 class Traffic(NamedTuple):
@@ -77,6 +77,8 @@ class Reader:
         #: When something last arrived.
         self.heard = clock()
         self._clock = clock
+        #: What has been read and not been asked for yet.
+        self._ahead = b""
 
     async def greeting(self) -> Head:
         """The first frame, from an unknown sender: short, and without a body."""
@@ -89,14 +91,9 @@ class Reader:
         most_body: int = frames.MOST_BODY_BYTES,
     ) -> tuple[Head, U8]:
         """The next frame, with all of its body."""
-        lengths = await self._prefix(most_head, most_body)
-        # Each read takes as long as thousands of bytes: a small body comes with the head.
-        beside = lengths.body if lengths.body <= _SMALL_BYTES else 0
-        data = await self._bytes(lengths.head + beside)
-        head = frames.read_head(data[: lengths.head])
-        body: U8 = np.empty(lengths.body, np.uint8)
-        body[:beside] = np.frombuffer(data, np.uint8, beside, lengths.head)
-        await self._fill(body.data[beside:])
+        head, length = await self._head(most_head, most_body)
+        body: U8 = np.empty(length, np.uint8)
+        await self._fill(body.data)
         return head, body
 
     async def large(self, announced: Head) -> Arrays:
@@ -108,8 +105,7 @@ class Reader:
             raise FrameError(f"a message of {len(body)} bytes has arrays of {end}")
         view, filled = body.data, 0
         while filled < len(body):
-            lengths = await self._prefix(frames.MOST_HEAD_BYTES, frames.MOST_BODY_BYTES)
-            head, length = frames.read_head(await self._bytes(lengths.head)), lengths.body
+            head, length = await self._head(frames.MOST_HEAD_BYTES, frames.MOST_BODY_BYTES)
             if head["kind"] == "heartbeat" and not length:
                 continue
             if head["kind"] != "piece" or not 0 < length <= len(body) - filled:
@@ -118,18 +114,27 @@ class Reader:
             filled += length
         return arrays
 
-    async def _prefix(self, most_head: int, most_body: int) -> frames.Lengths:
-        data = await self._bytes(frames.PREFIX.size)
+    async def _head(self, most_head: int, most_body: int) -> tuple[Head, int]:
+        prefix = await self._bytes(frames.PREFIX.size)
         self.heard = self._clock()
-        return frames.read_prefix(data, most_head=most_head, most_body=most_body)
+        lengths = frames.read_prefix(prefix, most_head=most_head, most_body=most_body)
+        return frames.read_head(await self._bytes(lengths.head)), lengths.body
 
     async def _bytes(self, count: int) -> bytes:
-        data: bytes = await self.stream.read_bytes(count)
-        self.received_bytes += count
+        # Each read takes as long as thousands of bytes: a small frame arrives with one.
+        while len(self._ahead) < count:
+            self._ahead += await self.stream.read_bytes(_AHEAD_BYTES, partial=True)
+        return self._take(count)
+
+    def _take(self, count: int) -> bytes:
+        data, self._ahead = self._ahead[:count], self._ahead[count:]
+        self.received_bytes += len(data)
         return data
 
     async def _fill(self, view: memoryview) -> None:
-        for start in range(0, len(view), _STEP_BYTES):
+        there = self._take(len(view))
+        view[: len(there)] = there
+        for start in range(len(there), len(view), _STEP_BYTES):
             part = view[start : start + _STEP_BYTES]
             await self.stream.read_into(part)
             self.heard = self._clock()
