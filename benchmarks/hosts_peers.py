@@ -3,8 +3,9 @@
     python benchmarks/hosts_peers.py --scale 18 --workers 4 --spark python3
 
 10 iterations on a directed RMAT graph: ours over ``--workers`` ranks of one thread; on as many Dask
-workers of one thread, with the edges as Dask's arrays (what sources have is taken from a vector and
-counted by target), and with rows of a SciPy matrix; and, if ``--spark`` names a Python that has
+workers of one thread, with Dask's arrays alone (ranks of sources are taken by index, and counted by
+target), with the same arrays and the ranks as one NumPy vector that is sent to every worker, and
+with rows of a SciPy matrix; and, if ``--spark`` names a Python that has
 pyspark, with Spark's DataFrames (join, group, sum) on as many threads. Times leave out starting
 processes and loading edges; the best of ``--repeat`` runs counts, of Spark's one. Results are
 compared.
@@ -79,6 +80,36 @@ def _taken(places: Any, x: Any) -> Any:
 
 
 def dask_arrays(graph: ps.Graph, workers: int, repeat: int) -> tuple[float, Any]:
+    """Nothing but Dask's arrays."""
+    import dask.array as da
+    from distributed import Client, LocalCluster
+
+    src, dst = graph.to_edges()[:2]
+    n = graph.num_vertices
+    out = np.bincount(src, minlength=n)
+    size, part = -(-len(src) // (2 * workers)), -(-n // workers)
+    best = np.inf
+    with (
+        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster),
+    ):
+        ends = [da.from_array(each, chunks=size).persist() for each in (src, dst)]
+        degrees = da.from_array(np.maximum(out, 1), chunks=part).persist()
+        without = da.from_array(out == 0, chunks=part).persist()
+        for _ in range(repeat):
+            begin = time.perf_counter()
+            x = da.full(n, 1 / n, chunks=part)
+            for _ in range(ITERATIONS):
+                given = (x / degrees)[ends[0]]
+                sums = da.bincount(ends[1], weights=given, minlength=n).rechunk(part)
+                lost = (x * without).sum()
+                x = ((1 - ALPHA + ALPHA * lost) / n + ALPHA * sums).persist()
+            values = x.compute()
+            best = min(best, time.perf_counter() - begin)
+    return best, values
+
+
+def dask_vector(graph: ps.Graph, workers: int, repeat: int) -> tuple[float, Any]:
     """The ends of edges as Dask's arrays, and a vector that every worker has."""
     import dask.array as da
     from distributed import Client, LocalCluster
@@ -176,7 +207,11 @@ def main() -> None:
         mine, values = ours(graph, given.workers, given.repeat)
         rows: list[tuple[object, ...]] = [("", "seconds", "times ours")]
         rows.append((f"penstock, {given.workers} ranks", mine, 1.0))
-        for name, call in (("arrays", dask_arrays), ("and SciPy", dask_matrix)):
+        for name, call in (
+            ("arrays", dask_arrays),
+            ("arrays and a vector", dask_vector),
+            ("and SciPy", dask_matrix),
+        ):
             seconds, found = call(graph, given.workers, given.repeat)
             np.testing.assert_allclose(found, values, rtol=2e-3, atol=1e-9)
             rows.append((f"Dask {name}, {given.workers} workers", seconds, seconds / mine))
