@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -377,6 +379,22 @@ def test_a_copy_that_has_no_room_is_left_out(graph: ps.Graph, monkeypatch: Any) 
     assert found.stats["epochs"]["resumed_after"] > 0
 
 
+def test_a_part_that_cannot_be_read_again_has_no_copy(graph: ps.Graph, monkeypatch: Any) -> None:
+    read = os.pread
+
+    def fail(fd: int, count: int, offset: int) -> bytes:
+        path = os.readlink(f"/proc/self/fd/{fd}")
+        if count == epoch_writer.COPY_BYTES and ".part-1." in Path(path).name:
+            raise OSError(errno.EIO, "Input/output error")
+        return read(fd, count, offset)
+
+    monkeypatch.setattr(os, "pread", fail)
+    found = CALLS["pagerank"](graph, hosts=ThreadHosts(3), **OFTEN)
+    assert_same(found, CALLS["pagerank"](graph))
+    assert found.stats["epochs"]["saved"] > 0
+    assert any("Input/output error" in note for note in found.stats["epochs"]["notes"])
+
+
 def test_no_room_in_a_given_folder_is_an_error(
     graph: ps.Graph, tmp_path: Path, monkeypatch: Any
 ) -> None:
@@ -386,8 +404,6 @@ def test_no_room_in_a_given_folder_is_an_error(
 
 
 def test_a_scratch_folder_of_another_user_is_not_used(graph: ps.Graph, scratch: Path) -> None:
-    import os
-
     root = scratch / f"penstock-{os.getuid()}"
     root.mkdir()
     root.chmod(0o777)

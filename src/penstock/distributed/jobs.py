@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import uuid
 from collections.abc import Callable, Hashable, Mapping
@@ -15,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.config import memory_budget, parse_bytes
+from penstock.config import parse_bytes
 from penstock.distributed.answers import Answer, RankTools, answer_of, result_of, watched
 from penstock.distributed.balancing import call_balanced
 from penstock.distributed.clocks import measure_offsets
@@ -23,7 +22,7 @@ from penstock.distributed.epochs import clear, epoch_options, run_attempts
 from penstock.distributed.home_pieces import bring_home, check_room, forget_parts, keep_large
 from penstock.distributed.hosts import open_hosts
 from penstock.distributed.later_columns import forget_tasks, make_column
-from penstock.distributed.rank_limits import limits_here
+from penstock.distributed.rank_limits import means_of
 from penstock.distributed.rank_progress import RankProgress
 from penstock.distributed.rank_stats import RankWatch
 from penstock.distributed.result_parts import Target, let_go, withdrawing
@@ -234,18 +233,13 @@ def _open(path: Path, tag: int) -> PagedGraph:
 
 
 def _rank_options(peers: Peers, given: Mapping[str, Any]) -> RunOptions:
-    """The options of one rank. Ranks on one host divide what is there. All of them have the memory
-    of the one that has least, and plan with the threads of the one that has most, so that they plan
-    alike.
+    """The options of one rank. All ranks have the memory of the one that has least, and plan with
+    the threads of the one that has most, so that they plan alike.
     """
-    name = np.frombuffer(socket.gethostname().encode().ljust(64, b"\0")[:64], np.uint8)
-    together = sum(bool((each == name).all()) for (each,) in peers.allgather(name))
-    limits, memory = limits_here(), given.get("memory")
-    share = max(len(os.sched_getaffinity(0)) // together, 1)
-    threads = limits.threads_for(given.get("threads"), share)
+    memory = given.get("memory")
     asked = None if memory is None else parse_bytes(memory, "memory")
-    room = limits.memory_for(asked, memory_budget(None) // together)
-    said = [each.tolist() for (each,) in peers.allgather(np.array([room, threads]))]
+    mine = means_of(peers, memory=asked, threads=given.get("threads"))
+    said = [each.tolist() for (each,) in peers.allgather(np.array(mine))]
     least, most = min(each[0] for each in said), max(each[1] for each in said)
-    options = RunOptions.of(**{**given, "threads": threads, "memory": least})
+    options = RunOptions.of(**{**given, "threads": mine.threads, "memory": least})
     return replace(options, peers=peers, planned_threads=most)

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from penstock.config import memory_budget
+from penstock.engine.peers import Peers
 
 _MEMORY, _THREADS = "PENSTOCK_RANK_MEMORY", "PENSTOCK_RANK_THREADS"
 
@@ -36,6 +43,26 @@ def limits_here(environment: Mapping[str, str] = os.environ) -> RankLimits:
     """Those of this process."""
     memory, threads = environment.get(_MEMORY), environment.get(_THREADS)
     return RankLimits(int(memory) if memory else None, int(threads) if threads else None)
+
+
+class Means(NamedTuple):
+    """What a run may use on one rank."""
+
+    memory: int
+    threads: int
+
+
+def means_of(peers: Peers, *, memory: int | None = None, threads: int | None = None) -> Means:
+    """The memory and threads of this rank, of which so much was asked for. Ranks on one machine
+    divide what is there; all ranks call it at once.
+    """
+    name = np.frombuffer(socket.gethostname().encode().ljust(64, b"\0")[:64], np.uint8)
+    together = sum(bool((each == name).all()) for (each,) in peers.allgather(name))
+    limits = limits_here()
+    return Means(
+        limits.memory_for(memory, memory_budget(None) // together),
+        limits.threads_for(threads, max(len(os.sched_getaffinity(0)) // together, 1)),
+    )
 
 
 def limits_as_environment(limits: RankLimits) -> dict[str, str]:

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.config import memory_budget
 from penstock.distributed.hosts import Hosts
-from penstock.distributed.rank_limits import limits_here
+from penstock.distributed.rank_limits import means_of
 from penstock.engine.measuring import measure_disk
 from penstock.engine.peers import Peers
 from penstock.errors import PenstockError
@@ -65,11 +64,7 @@ def _row(facts: RankFacts, described: Mapping[str, Any]) -> dict[str, Any]:
 
 def look(peers: Peers, path: str | None, measure: bool) -> RankFacts:  # noqa: FBT001
     """What one rank finds; all call it at once."""
-    limits, host = limits_here(), socket.gethostname()
-    mine = np.frombuffer(host.encode().ljust(64, b"\0")[:64], np.uint8)
-    together = sum(bool((each == mine).all()) for (each,) in peers.allgather(mine))
-    threads = limits.threads_for(None, max(len(os.sched_getaffinity(0)) // together, 1))
-    memory = limits.memory_for(None, memory_budget(None) // together)
+    memory, threads = means_of(peers)
     stripes = num_stripes = disk = exchange = network = None
     place = Path(path) if path is not None else None
     if place is not None:
@@ -78,8 +73,8 @@ def look(peers: Peers, path: str | None, measure: bool) -> RankFacts:  # noqa: F
         disk = _disk_rate(place, threads)
         exchange, network = _exchange_rates(peers)
     return RankFacts(
-        peers.rank, host, os.getpid(), threads, memory, _free_bytes(place), stripes, num_stripes,
-        disk, exchange, network,
+        peers.rank, socket.gethostname(), os.getpid(), threads, memory, _free_bytes(place),
+        stripes, num_stripes, disk, exchange, network,
     )  # fmt: skip
 
 

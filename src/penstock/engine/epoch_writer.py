@@ -12,6 +12,7 @@ import socket
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -195,22 +196,22 @@ class EpochWriter:
         senders = [rank for rank, to in enumerate(self._holders) if to == self._peers.rank]
         copies = _Copies(self._folder, {rank: self._name(epoch, rank) for rank in senders})
         copies.open(sum(said[rank]["bytes"] for rank in senders), self._check_room)
-        own = os.open(self._folder.file(self._name(epoch, self._peers.rank)), os.O_RDONLY)
+        own = _Pieces(self._folder.file(self._name(epoch, self._peers.rank)))
+        to = self._holders[self._peers.rank]
         try:
             for offset in range(0, max(each["bytes"] for each in said), COPY_BYTES):
-                piece = os.pread(own, COPY_BYTES, offset)
-                to = self._holders[self._peers.rank]
+                piece = own.read(offset)
                 if piece and to is not None:
                     self._peers.post(to, np.frombuffer(piece, np.uint8))
                 for rank, messages in enumerate(self._peers.drain()):
                     for (data,) in messages:
                         copies.add(rank, data)
         finally:
-            os.close(own)
+            own.close()
             copies.close({rank: said[rank]["digest"] for rank in senders})
-        answers = self._agree({}, copies.error)
+        answers = self._agree({}, copies.error or own.error)
         return [
-            f"rank {rank} holds no copy of the last checkpoint: {each['error']}"
+            f"rank {rank}: the last checkpoint lacks a copy: {each['error']}"
             for rank, each in enumerate(answers)
             if each["error"] is not None
         ]
@@ -239,6 +240,31 @@ class EpochWriter:
         errors = [each["error"] for each in answers if each["error"] is not None]
         if errors:
             raise NotSavedError(errors[0])
+
+
+class _Pieces:
+    """A file to be sent. An error ends it, and is kept: the receiver misses bytes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._fd: int | None = None
+        self.error: OSError | None = None
+
+    def read(self, offset: int) -> bytes:
+        """The next bytes, none at the end."""
+        if self.error is None:
+            try:
+                if self._fd is None:
+                    self._fd = os.open(self._path, os.O_RDONLY)
+                return os.pread(self._fd, COPY_BYTES, offset)
+            except OSError as error:
+                self.error = error
+        return b""
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._fd is not None:
+            os.close(self._fd)
 
 
 class _Copies:
