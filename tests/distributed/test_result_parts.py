@@ -14,8 +14,8 @@ from losing import FragileHosts
 from rank_making import ThreadHosts, build_hard, hard_edges
 
 import penstock as ps
-from penstock.distributed import answers, home_pieces, result_parts
-from penstock.distributed.home_pieces import bring_home, check_room, keep_large, put_from
+from penstock.distributed import answers, part_fetching, result_parts
+from penstock.distributed.part_fetching import check_room, fetch_columns, keep_large, put_from
 from penstock.distributed.result_parts import Target, place_parts
 from penstock.distributed.thread_peers import run_on_threads
 from penstock.engine.ownership import Vertices
@@ -251,11 +251,11 @@ def test_a_folder_that_is_no_result(
 
 @pytest.mark.parametrize("piece_bytes", [1, 100, 4000])
 def test_large_results_come_in_pieces(graph: ps.Graph, monkeypatch: Any, piece_bytes: int) -> None:
-    monkeypatch.setattr(home_pieces, "PIECE_BYTES", max(piece_bytes, 100))
+    monkeypatch.setattr(part_fetching, "PIECE_BYTES", max(piece_bytes, 100))
     for name, args in (("pagerank", ()), ("bfs", (5,)), ("connected_components", ())):
         found = getattr(ps, name)(graph, *args, hosts=ThreadHosts(3))
         assert found.to_arrow() == getattr(ps, name)(graph, *args).to_arrow()
-        assert home_pieces._KEPT == {}
+        assert part_fetching._KEPT == {}
 
 
 def test_pieces_are_put_where_they_belong() -> None:
@@ -274,9 +274,9 @@ def test_a_part_that_is_lost_is_an_error() -> None:
     part = Part("x", np.array([0]), np.array([5]), {"x": np.arange(5)}, ())
     sent = keep_large("token", 0, part, piece_bytes=8)
     assert len(sent.columns["x"]) == 0
-    home_pieces.forget_parts(0, "token")
+    part_fetching.forget_parts(0, "token")
     with pytest.raises(WorkerError, match="rank 0 no longer has its part"):
-        bring_home(ThreadHosts(1), "token", [sent], 5, piece_bytes=8)
+        fetch_columns(ThreadHosts(1), "token", [sent], 5, piece_bytes=8)
 
 
 def test_results_that_do_not_fit_are_refused_before_the_run() -> None:
@@ -329,7 +329,7 @@ def test_a_rank_of_a_lost_attempt_that_writes_late(
 
 def test_a_part_that_was_not_fetched_is_forgotten() -> None:
     begins, ends = np.array([0]), np.array([8])
-    part = home_pieces.Part("x", begins, ends, {"x": np.zeros(8)}, ())
+    part = part_fetching.Part("x", begins, ends, {"x": np.zeros(8)}, ())
     keep_large("old", 2, part, piece_bytes=1)
-    home_pieces.forget_parts(0, "new")
-    assert ("old", 2) not in home_pieces._KEPT
+    part_fetching.forget_parts(0, "new")
+    assert ("old", 2) not in part_fetching._KEPT

@@ -16,7 +16,7 @@ import pytest
 from rank_making import build_hard
 
 import penstock as ps
-from penstock.distributed import home_pieces
+from penstock.distributed import part_fetching
 from penstock.distributed.dashboards import PAGE, is_dashboard
 from penstock.trace import read_trace
 
@@ -97,13 +97,13 @@ def test_large_results_come_from_workers(
     graph: ps.Graph, hosts: ps.Hosts, monkeypatch: Any
 ) -> None:
     def make_small(peers: Any) -> None:
-        home_pieces.PIECE_BYTES = 3000
+        part_fetching.PIECE_BYTES = 3000
 
     hosts.run(make_small)
-    monkeypatch.setattr(home_pieces, "PIECE_BYTES", 3000)
+    monkeypatch.setattr(part_fetching, "PIECE_BYTES", 3000)
     found = ps.bfs(graph, 5, hosts=hosts)
     assert found.to_arrow() == ps.bfs(graph, 5).to_arrow()
-    assert hosts.run(lambda peers: len(home_pieces._KEPT)) == [0, 0]
+    assert hosts.run(lambda peers: len(part_fetching._KEPT)) == [0, 0]
 
 
 def test_a_cluster_without_a_dashboard(hosts: ps.Hosts) -> None:

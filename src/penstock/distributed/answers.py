@@ -11,9 +11,9 @@ from typing import Any
 
 from penstock.config import memory_budget, thread_count
 from penstock.distributed.clocks import ClockOffset
-from penstock.distributed.home_pieces import bring_home, keep_large
 from penstock.distributed.hosts import Hosts
 from penstock.distributed.later_columns import complete, keep_task
+from penstock.distributed.part_fetching import fetch_columns, keep_large
 from penstock.distributed.part_reading import read_parts
 from penstock.distributed.rank_progress import RankProgress, ShownProgress
 from penstock.distributed.rank_stats import RankWatch, join_iterations, join_stats
@@ -145,7 +145,7 @@ def result_of(
     result = answers[0].result
     if result is None:
         parts = [answer.part for answer in answers if answer.part is not None]
-        columns = bring_home(hosts, token, parts, call.graph.num_vertices)
+        columns = fetch_columns(hosts, token, parts, call.graph.num_vertices)
         result = _joined(call.graph, parts[0], columns, later)
     result.stats, result.iterations = stats, iterations
     return result

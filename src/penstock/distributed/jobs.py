@@ -19,9 +19,9 @@ from penstock.distributed.answers import Answer, RankTools, answer_of, result_of
 from penstock.distributed.balancing import call_balanced
 from penstock.distributed.clocks import measure_offsets
 from penstock.distributed.epochs import clear, epoch_options, run_attempts
-from penstock.distributed.home_pieces import bring_home, check_room, forget_parts, keep_large
 from penstock.distributed.hosts import open_hosts
 from penstock.distributed.later_columns import forget_tasks, make_column
+from penstock.distributed.part_fetching import check_room, fetch_columns, forget_parts, keep_large
 from penstock.distributed.rank_limits import means_of
 from penstock.distributed.rank_progress import RankProgress
 from penstock.distributed.rank_stats import RankWatch
@@ -117,7 +117,7 @@ def _later(hosts: Any, call: Call, job: Job, name: str) -> Array:
             return crew.run(column_of_rank, replace(job.attempt(epochs), trace=None), name)
 
         found = run_attempts(crew, attempt, epochs, Silent().note)
-        return bring_home(crew, job.token, found.answers, call.graph.num_vertices)[name]
+        return fetch_columns(crew, job.token, found.answers, call.graph.num_vertices)[name]
 
 
 def _report(epochs: Mapping[str, Any], note: Callable[[str], object]) -> None:

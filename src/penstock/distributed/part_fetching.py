@@ -72,7 +72,7 @@ def send_piece(peers: Peers, token: str, begin: int, end: int) -> dict[str, Arra
 # The caller's side
 
 
-def bring_home(
+def fetch_columns(
     hosts: Hosts, token: str, parts: Sequence[Part], num_vertices: int,
     piece_bytes: int | None = None,
 ) -> dict[str, Array]:  # fmt: skip
