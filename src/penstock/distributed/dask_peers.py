@@ -157,15 +157,9 @@ class CommPeers(Collectives):
         begun = time.perf_counter()
         with self._lock:
             others = [rank for rank in range(self.size) if rank != self.rank]
-            #: Several ranks are often sent the same arrays.
-            made: dict[tuple[tuple[int, ...], ...], list[frames.Buffer]] = {}
-            last = []
-            for rank in others:
-                held = self._held.get(rank, [])
-                same = tuple(tuple(map(id, arrays)) for arrays in held)
-                if same not in made:
-                    made[same] = frames.message_frame(self._number, held, end=True)
-                last.append((rank, made[same]))
+            last = frames.last_frames(
+                self._number, {rank: self._held.get(rank, []) for rank in others}
+            )
             self._held, self._held_bytes = {}, {}
             self._number += 1
             self._call(self._hub.end_exchange, last)

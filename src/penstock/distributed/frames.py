@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,6 +92,22 @@ def message_frame(number: int, messages: Sequence[Arrays], *, end: bool) -> list
     head = {"kind": "messages", "number": number, "end": end, "arrays": shapes}
     body = [buffer for arrays in messages for buffer in _body(arrays)]
     return _frame(head, body)
+
+
+def last_frames(
+    number: int, messages: Mapping[int, Sequence[Arrays]]
+) -> list[tuple[int, list[Buffer]]]:
+    """The frames that end an exchange, by rank. Ranks that are sent the same arrays get the same
+    buffers.
+    """
+    made: dict[tuple[tuple[int, ...], ...], list[Buffer]] = {}
+    found = []
+    for rank, each in messages.items():
+        same = tuple(tuple(map(id, arrays)) for arrays in each)
+        if same not in made:
+            made[same] = message_frame(number, each, end=True)
+        found.append((rank, made[same]))
+    return found
 
 
 def large_frames(number: int, arrays: Arrays, frame_bytes: int) -> Iterator[list[Buffer]]:
