@@ -16,9 +16,12 @@ from typing import Any
 import numpy as np
 
 import penstock as ps
+from machines import parts
 from machines.asking import Answer, serve
 from machines.certificates import Certificate
+from penstock.distributed.dealing import deal
 from penstock.errors import PenstockError
+from penstock.store.paged import open_graph
 from penstock.types import Array
 
 
@@ -107,13 +110,7 @@ class Caller:
             result = getattr(ps, asked["algorithm"])(graph, **parameters, **options)
             found = digest(result)  # columns may be made only now
         except Exception as error:
-            return {
-                "error": str(error),
-                "type": type(error).__name__,
-                "planned": isinstance(error, PenstockError),
-                "seconds": time.monotonic() - begin,
-                "trace": traceback.format_exc(),
-            }
+            return {**error_answer(error), "seconds": time.monotonic() - begin}
         return {
             "digest": found,
             "iterations": len(result.iterations),
@@ -121,6 +118,28 @@ class Caller:
             "iteration_seconds": [row.get("seconds", 0.0) for row in result.iterations],
             "seconds": time.monotonic() - begin,
         }
+
+    def deal(self, asked: Answer) -> Answer:
+        """Deal a graph out: the hash of all parts, or the error. ``fresh``: what is there of an
+        earlier dealing is removed first. Without hosts, into two folders of this machine.
+        """
+        given = {"num_stripes": asked["stripes"]}
+        graph, to = open_graph(asked["graph"]), Path(asked["to"])
+        if not asked["hosts"]:
+            places = [to.parent / name / to.name for name in ("a", "b")]
+            for each in places:
+                parts.remove_part(str(each))
+                each.parent.mkdir(exist_ok=True)
+            deal(graph, places, **given)
+            return {"digest": parts.digest_of_parts(map(parts.files_of_part, map(str, places)), 1)}
+        if asked["fresh"]:
+            self._client.run(parts.remove_part, str(to))
+        try:
+            deal(graph, to, hosts=self._hosts, copies=asked["copies"], **given)
+        except Exception as error:
+            return error_answer(error)
+        found = self._client.run(parts.files_of_part, str(to))
+        return {"digest": parts.digest_of_parts(found.values(), asked["copies"]), "losses": []}
 
     def run(self, asked: Answer) -> Answer:
         """A function of a module on all ranks at once."""
@@ -134,6 +153,16 @@ class Caller:
     def look(self, asked: Answer) -> Answer:
         """What ranks have left behind in each worker."""
         return {"workers": self._client.run(look_here, on_error="ignore")}
+
+
+def error_answer(error: Exception) -> Answer:
+    """How a call ended that raised."""
+    return {
+        "error": str(error),
+        "type": type(error).__name__,
+        "planned": isinstance(error, PenstockError),
+        "trace": "".join(traceback.format_exception(error)),
+    }
 
 
 def clean_here() -> list[str]:
@@ -195,6 +224,7 @@ def main() -> None:
             "run",
             "everywhere",
             "clean",
+            "deal",
         )
     }
     serve(functions)

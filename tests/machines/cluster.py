@@ -67,6 +67,8 @@ class Cluster:
         self.network = network
         self.workers = network.machines[int(apart) :]
         self.certificate = certificate
+        self.folder = network.folder
+        self.own = network.machines[0].own
         self.counters = network.folder / "counters"
         self.counters.mkdir(exist_ok=True)
         scheme = "tls" if certificate else "tcp"

@@ -94,6 +94,8 @@ class Machine:
         self.address = address
         self.host = f"machine{number}"
         self.folder = folder
+        #: Its folder, under the name that those of all machines have on them.
+        self.own = folder.parent / "own"
         self.namespace = f"{base}-{number}"
         self._share = share
         self._groups: list[Path] = []
@@ -114,6 +116,7 @@ class Machine:
             _do("tc", "-n", switch, "qdisc", "add", "dev", port, *shape)
             _do("tc", "-n", space, "qdisc", "add", "dev", "eth0", *shape)
         self.folder.mkdir()
+        self.own.mkdir(exist_ok=True)
         self._make_groups()
 
     def groups(self) -> list[Path]:
@@ -146,6 +149,7 @@ class Machine:
         if self._share.disk_bytes is not None:
             size = self._share.disk_bytes
             script += f'mount -t tmpfs -o size={size} tmpfs "{self.folder}" && '
+        script += f'mount --bind "{self.folder}" "{self.own}" && '
         script += 'exec "$@"'
         inside = ("unshare", "--uts", "sh", "-c", script, self.host, *command)
 

@@ -16,7 +16,8 @@ from machines import certificates, faults, network
 from machines.cluster import Cluster
 from machines.faults import FAULTS, LOCAL, judge
 from machines.network import Network, Share
-from machines.trying import CALLS, Planned, Trial
+from machines.parts import digest_of_parts
+from machines.trying import CALLS, DEAL, Planned, Trial
 from penstock.algorithms import find, names
 
 needs_machines = pytest.mark.skipif(
@@ -78,3 +79,18 @@ def test_a_fault_on_machines(trial, kind):
     name = rng.choice(sorted(CALLS))
     call = {"algorithm": name, "parameters": CALLS[name], "options": {"load": rng.random() < 0.5}}
     trial.run(Planned(kind, call, rng.randrange(3), rng.random()))
+
+
+@needs_machines
+@pytest.mark.parametrize("kind", ["worker killed", "host killed", "worker stopped", "disk full"])
+def test_a_fault_while_a_graph_is_dealt(trial, kind):
+    """Dealt again, it is whole, in two copies that are the same."""
+    rng = random.Random(f"deal {kind}")
+    trial.run(Planned(kind, {"algorithm": DEAL}, rng.randrange(3), rng.random()))
+
+
+def test_parts_that_are_not_the_graph_are_found():
+    one, other = {"a": "1", "stripe/x": "2"}, {"a": "1", "stripe/x": "3"}
+    assert digest_of_parts([one, one], 2) == digest_of_parts([one], 1)
+    assert digest_of_parts([one, other], 2) == "copies of stripe/x differ"
+    assert digest_of_parts([one, {"a": "1"}], 2) == "there are not 2 copies of ['stripe/x']"

@@ -28,6 +28,9 @@ CALLS: dict[str, dict[str, Any]] = {
     "circuit": {"fixed": {"3": 1.0, "9": 0.0}, "tol": 0, "max_iter": 12},
     "neural_network": {"inputs": {"3": 1.0}, "bias": {"4": 0.1}, "max_iter": 12},
 }
+#: In place of an algorithm: the graph is dealt out.
+DEAL = "deal"
+DEALING = {"stripes": 7, "copies": 2}
 #: Steps between saved states.
 EVERY_STEPS = 3
 #: Seconds for a call without a fault, the compiling of kernels included.
@@ -91,15 +94,20 @@ class Trial:
             if planned.kind != "caller killed":
                 answer = self._judged(planned, expected)
                 done = self.cluster.exchanges(victim["pid"]) - before
-                if must_survive(planned.kind) and planned.moment >= 0 and 2 * done < count:
+                if _must_survive(planned) and planned.moment >= 0 and 2 * done < count:
                     _check_losses(planned, answer, victim)
         finally:
             fault.heal(self.cluster, victim)
         self._is_whole(planned, expected)
         return answer
 
-    def _question(self, planned: Planned, *, hosts: bool) -> Answer:
+    def _question(self, planned: Planned, *, hosts: bool, fresh: bool = True) -> Answer:
+        """``fresh``: a dealing does not go on from one that ended early."""
         call = dict(planned.call)
+        if call["algorithm"] == DEAL:
+            folder = self.cluster.own if hosts else self.cluster.folder
+            places = {"graph": self._graph, "to": str(folder / "dealt.penstock")}
+            return {"do": "deal", "hosts": hosts, **places, **DEALING, "fresh": fresh}
         if hosts:
             call["options"] = {**call["options"], "checkpoint_every": EVERY_STEPS}
         return {"do": "call", "graph": self._graph, "hosts": hosts, **call}
@@ -137,7 +145,7 @@ class Trial:
         caller = self.cluster.caller
         assert caller is not None
         answer = caller.answer(MOST_SECONDS)
-        wrong = judge(answer, expected, survives=must_survive(planned.kind))
+        wrong = judge(answer, expected, survives=_must_survive(planned))
         if wrong:
             if answer is None and caller.alive:
                 kill(caller.process.pid, signal.SIGUSR1)
@@ -149,7 +157,7 @@ class Trial:
 
     def _is_whole(self, planned: Planned, expected: str) -> None:
         """Nothing is left behind but files of hosts that were lost, and these can be removed; the
-        same call returns the same bits, and leaves no files.
+        same call returns the same bits, and leaves no files. A dealing goes on from where it ended.
         """
         self.cluster.start()
         left = "the workers do not answer"
@@ -163,7 +171,8 @@ class Trial:
             log = self.cluster.log()
             self.cluster.stop()
             raise Wrong(f"{planned.kind}: something is left behind", f"{planned}\n{left}\n{log}")
-        again = self.cluster.caller.ask(self._question(planned, hosts=True), _CALL_SECONDS)  # type: ignore[union-attr]
+        question = self._question(planned, hosts=True, fresh=False)
+        again = self.cluster.caller.ask(question, _CALL_SECONDS)  # type: ignore[union-attr]
         if again is None or again.get("digest") != expected:
             log = self.cluster.log()
             self.cluster.stop()
@@ -196,6 +205,11 @@ class Trial:
     def _most_listening(self) -> int:
         workers = self._ask({"do": "look"})["workers"]
         return max(int(found["listening"]) for found in workers.values())
+
+
+def _must_survive(planned: Planned) -> bool:
+    """A dealing that ends early is begun again."""
+    return must_survive(planned.kind) and planned.call["algorithm"] != DEAL
 
 
 def _check_losses(planned: Planned, answer: Answer | None, victim: Mapping[str, Any]) -> None:

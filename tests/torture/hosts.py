@@ -41,6 +41,8 @@ _ALGORITHMS = (
     "pagerank", "rwr", "bfs", "sssp", "connected_components", "degree_distribution", "heat",
     "circuit", "neural_network",
 )  # fmt: skip
+#: Processes of one machine have one disk, to which nothing is dealt.
+_ONLY_ON_MACHINES = ("deal",)
 #: Seconds that each exchange takes longer.
 _PAUSE = 0.01
 _DISK_BYTES = 32 << 20
@@ -50,7 +52,10 @@ _kept: dict[str, Any] = {}
 
 def cases(seed: int) -> Iterator[Case]:
     """Endless; of each network, every kind with every algorithm before any pair comes again."""
-    pairs = {name: _shuffled(kinds, seed) for name, kinds in _KINDS.items()}
+    pairs = {
+        name: _shuffled(kinds, _ALGORITHMS + _ONLY_ON_MACHINES * (name == "machines"), seed)
+        for name, kinds in _KINDS.items()
+    }
     for index in itertools.count():
         group, place = divmod(index, _TOGETHER)
         together, rng = random.Random(f"{seed}/hosts/{group}"), random.Random(f"{seed}/{index}")
@@ -70,8 +75,8 @@ def cases(seed: int) -> Iterator[Case]:
         }
 
 
-def _shuffled(kinds: Sequence[str], seed: int) -> list[tuple[str, str]]:
-    found = list(itertools.product(kinds, _ALGORITHMS))
+def _shuffled(kinds: Sequence[str], algorithms: Sequence[str], seed: int) -> list[tuple[str, str]]:
+    found = list(itertools.product(kinds, algorithms))
     random.Random(seed).shuffle(found)
     return found
 
@@ -87,7 +92,7 @@ def run(case: Case, workspace: Path) -> Outcome:
         case["kind"],
         {
             "algorithm": case["algorithm"],
-            "parameters": CALLS[case["algorithm"]],
+            "parameters": CALLS.get(case["algorithm"]),
             "options": {"load": case["load"]},
         },
         case["victim"],

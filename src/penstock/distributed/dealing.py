@@ -29,6 +29,7 @@ from penstock.distributed.dealing_ranks import (
     send,
 )
 from penstock.distributed.hosts import open_hosts
+from penstock.distributed.losses import RankLostError
 from penstock.distributed.thread_peers import run_on_threads
 from penstock.engine.peers import Peers
 from penstock.errors import CorruptionError, DiskSpaceError, OptionError
@@ -102,7 +103,11 @@ def deal(
         job = replace(job, path=targets[0].absolute())
         crew = open_hosts(hosts)
     with crew as ranks:
-        return _deal(ranks, graph, job, copies, num_stripes, told)
+        try:
+            return _deal(ranks, graph, job, copies, num_stripes, told)
+        except RankLostError as error:
+            text = f"{error}; deal again when its host is back: what has arrived is kept"
+            raise RankLostError(text, error.lost) from None
 
 
 def place_stripes(num_stripes: int, places: int, copies: int) -> tuple[tuple[int, ...], ...]:
