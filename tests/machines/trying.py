@@ -177,7 +177,8 @@ class Trial:
             log = self.cluster.log()
             self.cluster.stop()
             raise Wrong(f"{planned.kind}: the next call fails", f"{planned}\n{again}\n{log}")
-        if again["losses"] or self._files():
+        # Dask writes certificates to the disk for a moment.
+        if again["losses"] or not wait_until(lambda: not self._files(), 5.0):
             more = f"{planned}\n{again}\n{self._files()}"
             raise Wrong(f"{planned.kind}: the next call is not as usual", more)
 

@@ -96,6 +96,8 @@ class CommPeers(Collectives):
         self.tell: Callable[[list[Any]], None] | None = None
         self._greeting = Greeting(secret, epoch, rank, size, {**process_facts(), **(facts or {})})
         self._security = security
+        # Dask writes certificates to the disk for a moment: only before the run begins.
+        self._arguments = security.get_connection_args("worker") if security else {}
         self._guests = Guests(size)
         self._frame_bytes = min(frame_bytes, frames.MOST_BODY_BYTES)
         self._lock = threading.Lock()
@@ -335,9 +337,8 @@ class CommPeers(Collectives):
     async def _open(self, rank: int, address: str) -> None:
         scheme, location = parse_address(address)
         connector = TLSConnector() if scheme == "tls" else TCPConnector()
-        arguments = self._security.get_connection_args("worker") if self._security else {}
         try:
-            comm = await _retry(lambda: connector.connect(location, **arguments))
+            comm = await _retry(lambda: connector.connect(location, **self._arguments))
         except FatalCommClosedError as error:
             raise WorkerError(
                 f"rank {rank} at {address} has no valid certificate: {error}"

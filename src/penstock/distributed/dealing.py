@@ -231,7 +231,7 @@ def _check_space(missing: list[Missing]) -> None:
             raise DiskSpaceError(
                 f"{each.path} on {each.host}: {format_bytes(needed[each.disk])} are to be "
                 f"written to this disk, and {format_bytes(each.free_bytes)} are free; nothing was "
-                "sent: free some space, or deal to more hosts or with fewer copies"
+                "sent: free some space and deal again, or deal to more hosts or with fewer copies"
             )
 
 

@@ -5,17 +5,26 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import wraps
 from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
 from penstock.config import thread_count
 from penstock.distributed.sight import agree
 from penstock.engine.peers import Peers
-from penstock.errors import CorruptionError, InputNotFoundError, OptionError
+from penstock.errors import (
+    AccessError,
+    CorruptionError,
+    DiskSpaceError,
+    InputNotFoundError,
+    OptionError,
+    PenstockError,
+)
 from penstock.files import write_error
 from penstock.store.catalog import Catalog
 from penstock.store.direct import page_buffer
@@ -23,13 +32,15 @@ from penstock.store.first_use import check_file
 from penstock.store.page import check_page
 from penstock.store.paged import FilePages, PagedGraph, open_graph
 from penstock.store.part import Part
-from penstock.store.part_folder import PartFolder
+from penstock.store.part_folder import ADVICE, PartFolder
 from penstock.types import I64, U8, Array, Direction
 
 #: Bytes that a rank reads before it waits for the others.
 PIECE_BYTES = 8 << 20
 #: Files of :func:`look_around` that are older were left by a killed process.
 OLD_SECONDS = 3600.0
+#: Errors of disks.
+_OF_DISKS = (DiskSpaceError, AccessError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +110,29 @@ class Batch:
     pages: Mapping[int, I64] = field(default_factory=dict)
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _naming_host(
+    function: Callable[Concatenate[Peers, DealJob, P], R],
+) -> Callable[Concatenate[Peers, DealJob, P], R]:
+    """Errors of a host's disk name the host: the path is the same on all of them."""
+
+    @wraps(function)
+    def wrapped(peers: Peers, job: DealJob, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(peers, job, *args, **kwargs)
+        except OSError as error:
+            if isinstance(error, PenstockError) and not isinstance(error, _OF_DISKS):
+                raise
+            found = write_error(error, job.path, ADVICE)
+            raise type(found)(f"on {_host(job)}: {found}") from error
+
+    return wrapped
+
+
+@_naming_host
 def look_around(peers: Peers, job: DealJob) -> Here:
     """Find out which ranks see the graph, and which ranks write to the same directory."""
     agree(peers, _source(job))
@@ -116,7 +150,7 @@ def look_around(peers: Peers, job: DealJob) -> Here:
         names = [name for name in os.listdir(parent) if name.startswith(prefix)]
         peers.drain()
     except OSError as error:
-        raise write_error(error, parent, "choose another place") from error
+        raise write_error(error, parent, "choose another place, and deal again") from error
     finally:
         with suppress(OSError):
             own.unlink()
@@ -131,6 +165,7 @@ def _remove_old_signs(job: DealJob) -> None:
                 path.unlink()
 
 
+@_naming_host
 def look_for_missing(peers: Peers, job: DealJob) -> Missing | None:
     """Read what a place has, and return what it lacks."""
     folder = job.folder(peers.rank)
@@ -158,6 +193,7 @@ def look_for_missing(peers: Peers, job: DealJob) -> Missing | None:
         )  # fmt: skip
 
 
+@_naming_host
 def send(peers: Peers, job: DealJob, batch: Batch) -> None:
     """Send a batch, and write what arrives."""
     graph = _source(job)
@@ -170,6 +206,7 @@ def send(peers: Peers, job: DealJob, batch: Batch) -> None:
         _send(peers, graph, dealt, batch, folder)
 
 
+@_naming_host
 def finish(peers: Peers, job: DealJob) -> None:
     """Make the parts appear, once all of them are complete."""
     folder = job.folder(peers.rank)

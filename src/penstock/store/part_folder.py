@@ -36,7 +36,8 @@ from penstock.store.publish import drop_lock, swap, sync_file, sync_folder, take
 from penstock.store.slotted import CODE as SLOTTED
 from penstock.types import I64, U8, Direction
 
-_ADVICE = "deal again: what has arrived is kept"
+#: What to do after an error.
+ADVICE = "deal again: what has arrived is kept"
 
 
 class PartFolder:
@@ -71,7 +72,7 @@ class PartFolder:
                 self._make()
         except OSError as error:
             self._leave()
-            raise write_error(error, self.target, _ADVICE) from error
+            raise write_error(error, self.target, ADVICE) from error
         except BaseException:
             self._leave()
             raise
@@ -216,7 +217,7 @@ class PartFolder:
                 count = os.pwrite(self._fds[path], view, offset)
                 offset, view = offset + count, view[count:]
         except OSError as error:
-            raise write_error(error, path, _ADVICE) from error
+            raise write_error(error, path, ADVICE) from error
 
     def _page_file(self, direction: Direction, stripe: int) -> Path:
         return self._hidden / stripe_name(stripe) / f"{direction}.pages"
@@ -235,7 +236,7 @@ class PartFolder:
         except OSError as error:
             if isinstance(error, PenstockError):
                 raise
-            raise write_error(error, self.target, _ADVICE) from error
+            raise write_error(error, self.target, ADVICE) from error
 
     def _complete(self) -> None:
         self._close()
