@@ -10,12 +10,12 @@ import pytest
 import penstock as ps
 from penstock.ingest import options as build_options
 from penstock.ingest.sorting import DuplicateRule
-from penstock.ingest.spill import Spill
 from penstock.interfaces import api
 from penstock.interfaces.cli import _options, build
 from penstock.interfaces.cli.bench import SUITES
 from penstock.interfaces.cli.main import COMMANDS
 from penstock.protocols import OnBadLine
+from penstock.sorting.spill import Spill
 from penstock.types import IdKind
 
 

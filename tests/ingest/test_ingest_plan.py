@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from penstock.errors import BudgetError
 from penstock.ingest import plan
-from penstock.ingest.keys import Buckets, make_buckets, scatter
-from penstock.ingest.packing import pack, unpack, width_of
+from penstock.sorting.buckets import Buckets, make_buckets, scatter
+from penstock.sorting.packing import pack, unpack, width_of
 
 BUDGETS = st.integers(16 << 20, 1 << 40)
 THREADS = st.integers(1, 128)

@@ -13,9 +13,10 @@ import pytest
 from ingest_oracle import Input, check_graph
 from ingest_squeeze import TINY, Squeeze, squeezed
 
-from penstock.ingest import distribute, ids, names
+from penstock.ingest import ids, names
 from penstock.ingest.build import build
 from penstock.ingest.options import BuildOptions
+from penstock.sorting.external import ExternalSort
 
 MEMORY = 1 << 24
 
@@ -48,9 +49,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         monkeypatch.setattr(owner, name, watched)
 
-    watch(distribute, "_divided")
-    watch(distribute, "_reduced")
-    watch(distribute, "_batches")
+    watch(ExternalSort, "_divided")
+    watch(ExternalSort, "_reduced")
+    watch(ExternalSort, "_batches")
     watch(ids, "_merged")
     watch(ids, "_Index")
     watch(names, "_Run")

@@ -19,17 +19,18 @@ import numpy as np
 import xxhash
 
 from penstock.errors import InputError, OptionError
-from penstock.ingest.distribute import Distribution, Pass, distribute, sorted_lists
+from penstock.ingest.distribute import Pass, distribute, sorted_lists
 from penstock.ingest.ids import HashCollisionError
 from penstock.ingest.numbering import Numbering, check_declared, find_ids, number
 from penstock.ingest.options import BuildOptions, choose_page_bytes
-from penstock.ingest.plan import DiskPlan, SortPlan, plan_disk, plan_sort
+from penstock.ingest.plan import DiskPlan, plan_disk, plan_sort
 from penstock.ingest.repack import repack
 from penstock.ingest.rows import UNLIMITED, ReadResult, SourceRows, check_columns, read_rows
 from penstock.ingest.sorting import SortSpec, widest
 from penstock.process import arrow_from_system, return_freed_memory
 from penstock.progress import Progress, Silent
 from penstock.protocols import Source
+from penstock.sorting.external import ExternalSort
 from penstock.store.banded import choose_bands
 from penstock.store.catalog import Catalog, DirectionStats
 from penstock.store.folder import GraphFolder, check_space
@@ -272,13 +273,14 @@ class _Build:
         loops = 0
         for number_, group in enumerate(passes):
             each = Pass(group, last=number_ == len(passes) - 1)
-            distributions = distribute(
+            sorts = distribute(
                 numbering, each, sort_spec, plan, options, self.scratch, self.progress
             )
             self._settle()
             for direction in group:
-                stats, loops = self._write(direction, distributions.pop(direction), sort_spec,
-                                           spec, catalog, plan)  # fmt: skip
+                stats, loops = self._write(
+                    direction, sorts.pop(direction), sort_spec, spec, catalog
+                )
                 catalog.directions[direction] = stats
         stored = catalog.directions[wanted[0]].num_edges
         num_edges = stored if options.directed else (stored + loops) // 2
@@ -299,10 +301,10 @@ class _Build:
             check_space(place, plan.target_bytes, "writing the edges")
 
     def _write(
-        self, direction: Direction, distribution: Distribution, sort_spec: SortSpec,
-        spec: PageSpec, catalog: Catalog, plan: SortPlan,
+        self, direction: Direction, rows: ExternalSort, sort_spec: SortSpec, spec: PageSpec,
+        catalog: Catalog,
     ) -> tuple[DirectionStats, int]:  # fmt: skip
-        self.progress.start(f"writing {direction}-lists", distribution.num_rows, "edges")
+        self.progress.start(f"writing {direction}-lists", rows.num_rows, "edges")
         packer = Packer(
             spec,
             make_layout(spec),
@@ -312,10 +314,10 @@ class _Build:
             self.target.array_writer(f"{direction}.degrees.npy", np.uint32, spec.num_vertices),
         )
         loops = 0
-        for part, rows, found in sorted_lists(distribution, sort_spec, plan, self.options.threads):
+        for part, count, found in sorted_lists(rows, sort_spec, self.options.threads):
             packer.add(part)
             loops += found
-            self.progress.advance(rows)
+            self.progress.advance(count)
         table, stats = packer.finish()
         self.target.save(f"{direction}.pages.npy", table)
         return stats, loops

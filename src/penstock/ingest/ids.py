@@ -19,10 +19,10 @@ import numpy as np
 
 from penstock.arrays import distinct
 from penstock.errors import InputError
-from penstock.ingest.packing import width_of
 from penstock.ingest.spool import IntChunk, Packed, Spool, pack_chunk
 from penstock.jit import kernel
 from penstock.parallel import ordered_map
+from penstock.sorting.packing import width_of
 from penstock.types import NO_VERTEX, U32, U64, Array
 
 #: Bytes of an index for each id: up to four slots of 4, a key of 8, a rank of 4.

@@ -23,11 +23,11 @@ from penstock.ingest.options import BuildOptions
 from penstock.ingest.order import ISOLATED, count_degrees, fingerprint, number_vertices
 from penstock.ingest.plan import enough
 from penstock.ingest.rows import UNLIMITED, ReadResult, Rows, SpoolRows, extra_ids
-from penstock.ingest.spill import Spill
 from penstock.ingest.spool import IntChunk
 from penstock.parallel import ordered_map
 from penstock.process import return_freed_memory
 from penstock.progress import Progress
+from penstock.sorting.spill import Spill
 from penstock.store.catalog import IdSpec
 from penstock.store.folder import GraphFolder
 from penstock.store.memory import MemoryTarget

@@ -7,10 +7,10 @@ from typing import NamedTuple, NoReturn
 
 from penstock.config import format_bytes
 from penstock.errors import BudgetError
+from penstock.sorting.limits import MAX_BUCKETS
 
 #: A bucket with more rows than this sorts no faster; more buckets keep all cores busy.
 MAX_BUCKET_ROWS = 1 << 22
-MAX_BUCKETS = 1024
 #: Bytes a row takes while its chunk is being turned into sort keys, columns aside.
 CHUNK_ROW_BYTES = 64
 #: Bytes a row takes while its bucket is being sorted, columns aside.

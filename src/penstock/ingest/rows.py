@@ -12,12 +12,12 @@ import numpy as np
 from penstock.errors import InputError
 from penstock.ingest.order import fingerprint
 from penstock.ingest.plan import plan_read
-from penstock.ingest.spill import Spill
 from penstock.ingest.spool import IntChunk, Packed, Spool, pack_chunk
 from penstock.jit import kernel
 from penstock.parallel import ordered_map
 from penstock.progress import Progress
 from penstock.protocols import BadLines, Source
+from penstock.sorting.spill import Spill
 from penstock.store.folder import check_space
 from penstock.types import U64, EdgeChunk, Names
 

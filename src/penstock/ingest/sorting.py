@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from penstock.errors import InputError
-from penstock.ingest.packing import unpack, width_of
 from penstock.jit import kernel
-from penstock.radix import sort_pairs
-from penstock.types import U8, U32, U64, Adjacency, Array
+from penstock.sorting.rows import Rows, column_bytes, sort_keys
+from penstock.types import U32, Adjacency, Array
 
 DuplicateRule = Literal["keep", "first", "last", "min", "max", "sum"]
 #: Lists that are made at once, unless there are many rows for them.
@@ -103,35 +102,7 @@ class SortSpec:
     @property
     def column_bytes(self) -> int:
         """Bytes of one row's columns."""
-        return sum(dtype.itemsize for dtype in self.columns.values())
-
-
-class Rows(NamedTuple):
-    """Rows of a bucket: keys relative to ``low``, and columns."""
-
-    low: int
-    stop: int
-    keys: U64
-    columns: dict[str, Array]
-
-
-def load_rows(blocks: list[U8], low: int, stop: int, spec: SortSpec) -> Rows:
-    """Put the blocks of a bucket together again."""
-    width = width_of(stop - low - 1)
-    counts = [len(block) // (width + spec.column_bytes) for block in blocks]
-    total = sum(counts)
-    keys: U64 = np.empty(total, np.uint64)
-    columns = {name: np.empty(total, dtype) for name, dtype in spec.columns.items()}
-    row = 0
-    for block, count in zip(blocks, counts, strict=True):
-        at = count * width
-        unpack(block[:at], width, 0, keys[row : row + count])
-        for values in columns.values():
-            size = count * values.dtype.itemsize
-            values[row : row + count].view(np.uint8)[:] = block[at : at + size]
-            at += size
-        row += count
-    return Rows(low, stop, keys, columns)
+        return column_bytes(self.columns)
 
 
 def widest(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -158,14 +129,10 @@ def reduce_rows(rows: Rows, spec: SortSpec) -> tuple[Rows, U32 | None]:
         if spec.rule != "keep":
             keys = keys[: _unique(keys)]
         return Rows(rows.low, rows.stop, keys, {}), None
-    order: U32 = np.arange(len(keys), dtype=np.uint32)
-    keys2, order2 = np.empty_like(keys), np.empty_like(order)
-    bits = max(1, (rows.stop - rows.low - 1).bit_length())
-    if sort_pairs(keys, order, keys2, order2, bits):
-        keys, order = keys2, order2
+    keys, order = sort_keys(rows)
     columns = rows.columns
     if spec.rule == "keep":
-        return Rows(rows.low, rows.stop, keys, {k: v[order] for k, v in columns.items()}), order
+        return Rows(rows.low, rows.stop, keys, rows.taken(order)), order
     picked: U32 = np.empty(len(keys), np.uint32)
     weights = columns[spec.weight] if spec.weight is not None else np.empty(0, np.float64)
     sums = np.empty(len(keys) if spec.rule == "sum" else 0, weights.dtype)
@@ -178,7 +145,7 @@ def reduce_rows(rows: Rows, spec: SortSpec) -> tuple[Rows, U32 | None]:
             "choose another duplicates= than 'sum' (--duplicates)"
         )
     picked = picked[:count]
-    kept = {k: v[picked] for k, v in columns.items()}
+    kept = rows.taken(picked)
     if spec.rule == "sum" and spec.weight is not None:
         kept[spec.weight] = sums[:count]
     return Rows(rows.low, rows.stop, keys[:count], kept), picked

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.ingest.packing import pack, unpack, width_of
-from penstock.ingest.spill import Spill
+from penstock.sorting.packing import pack, unpack, width_of
+from penstock.sorting.spill import Spill
 from penstock.types import U64, Array
 
 

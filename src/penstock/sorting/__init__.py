@@ -1,0 +1,1 @@
+"""Sorting more rows than memory holds."""
