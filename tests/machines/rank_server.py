@@ -86,6 +86,9 @@ class Servers:
         for each in ranks:
             each.tell(question)
         answers = [each.answer(_SECONDS) for each in ranks]
+        for number, answer in enumerate(answers):
+            if answer is None:  # it was killed, but may still count as alive for a moment
+                self._asking.pop(number).close()
         return [
             answer and cloudpickle.loads(base64.b64decode(answer["found"])) for answer in answers
         ]
