@@ -5,10 +5,9 @@
 10 iterations on a directed RMAT graph: ours over ``--workers`` ranks of one thread; on as many Dask
 workers of one thread, with Dask's arrays alone (ranks of sources are taken by index, and counted by
 target), with the same arrays and the ranks as one NumPy vector that is sent to every worker, and
-with rows of a SciPy matrix; and, if ``--spark`` names a Python that has
-pyspark, with Spark's DataFrames (join, group, sum) on as many threads. Times leave out starting
-processes and loading edges; the best of ``--repeat`` runs counts, of Spark's one. Results are
-compared.
+with rows of a SciPy matrix; and, if ``--spark`` names a Python that has pyspark, with Spark's
+DataFrames (join, group, sum) on as many threads. Times leave out starting processes and loading
+edges; the best of ``--repeat`` runs counts, of Spark's one. Results are compared.
 """
 
 from __future__ import annotations
@@ -18,6 +17,8 @@ import json
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,18 @@ def ours(graph: ps.Graph, workers: int, repeat: int) -> tuple[float, Any]:
     return best, values
 
 
+@contextmanager
+def dask_workers(count: int) -> Iterator[Any]:
+    """A client of Dask workers of one thread each."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
 def _taken(places: Any, x: Any) -> Any:
     return x[places]
 
@@ -82,17 +95,13 @@ def _taken(places: Any, x: Any) -> Any:
 def dask_arrays(graph: ps.Graph, workers: int, repeat: int) -> tuple[float, Any]:
     """Nothing but Dask's arrays."""
     import dask.array as da
-    from distributed import Client, LocalCluster
 
     src, dst = graph.to_edges()[:2]
     n = graph.num_vertices
     out = np.bincount(src, minlength=n)
     size, part = -(-len(src) // (2 * workers)), -(-n // workers)
     best = np.inf
-    with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster),
-    ):
+    with dask_workers(workers):
         ends = [da.from_array(each, chunks=size).persist() for each in (src, dst)]
         degrees = da.from_array(np.maximum(out, 1), chunks=part).persist()
         without = da.from_array(out == 0, chunks=part).persist()
@@ -112,17 +121,13 @@ def dask_arrays(graph: ps.Graph, workers: int, repeat: int) -> tuple[float, Any]
 def dask_vector(graph: ps.Graph, workers: int, repeat: int) -> tuple[float, Any]:
     """The ends of edges as Dask's arrays, and a vector that every worker has."""
     import dask.array as da
-    from distributed import Client, LocalCluster
 
     src, dst = graph.to_edges()[:2]
     n = graph.num_vertices
     out = np.bincount(src, minlength=n)
     size = -(-len(src) // (2 * workers))
     best = np.inf
-    with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster) as client,
-    ):
+    with dask_workers(workers) as client:
         ends = [da.from_array(each, chunks=size).persist() for each in (src, dst)]
         for _ in range(repeat):
             begin = time.perf_counter()
@@ -145,7 +150,6 @@ def dask_matrix(graph: ps.Graph, workers: int, repeat: int) -> tuple[float, Any]
     import dask
     import dask.array as da
     import scipy.sparse as sp
-    from distributed import Client, LocalCluster
 
     src, dst = graph.to_edges()[:2]
     n = graph.num_vertices
@@ -154,10 +158,7 @@ def dask_matrix(graph: ps.Graph, workers: int, repeat: int) -> tuple[float, Any]
     matrix = sp.csr_matrix((weights, (dst, src)), shape=(n, n))
     cuts = np.linspace(0, n, 2 * workers + 1).astype(int)
     best = np.inf
-    with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster) as client,
-    ):
+    with dask_workers(workers) as client:
         blocks = [client.scatter(matrix[a:b]) for a, b in pairwise(cuts)]
         ends = da.from_array((out == 0).astype(np.float32), chunks=n // workers).persist()
         for _ in range(repeat):

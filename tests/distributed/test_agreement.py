@@ -20,20 +20,13 @@ from penstock.engine.epoch_files import EpochFolder
 from penstock.engine.frontier import Frontier
 from penstock.errors import CorruptionError, OptionError
 
+pytestmark = pytest.mark.usefixtures("scratch")
 OFTEN = {"checkpoint_every": "1", "threads": 1}
 
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: Any) -> ps.Graph:
     return build_hard(tmp_path_factory.mktemp("agreement"), directed=True)
-
-
-@pytest.fixture(autouse=True)
-def scratch(tmp_path: Path, monkeypatch: Any) -> Path:
-    folder = tmp_path / "scratch"
-    folder.mkdir()
-    monkeypatch.setenv("PENSTOCK_SCRATCH", str(folder))
-    return folder
 
 
 class UnequalHosts(ThreadHosts):

@@ -35,6 +35,8 @@ from penstock.store.part import Part
 from penstock.store.part_folder import ADVICE, PartFolder
 from penstock.types import I64, U8, Array, Direction
 
+P = ParamSpec("P")
+R = TypeVar("R")
 #: Bytes that a rank reads before it waits for the others.
 PIECE_BYTES = 8 << 20
 #: Files of :func:`look_around` that are older were left by a killed process.
@@ -108,10 +110,6 @@ class Batch:
     direction: Direction = "out"
     #: By rank, ascending.
     pages: Mapping[int, I64] = field(default_factory=dict)
-
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 def _naming_host(

@@ -38,7 +38,8 @@ class Order:
     #: Rows whose keys differ in this many low bits at most are not divided. They are wanted in
     #: input order: unless they are reduced, they may come in parts.
     together_bits: int = 0
-    #: Raises because so many rows can be neither divided nor reduced nor given at once.
+    #: Raises because so many rows can be neither divided nor reduced nor given at once; needed if
+    #: rows are reduced and some are not divided.
     refuse: Callable[[int], NoReturn] | None = None
 
 
